@@ -11,6 +11,7 @@ load("@rules_cc//cc:defs.bzl", "cc_test")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load(":archs.bzl", "parse_archs")
 load(":settings.bzl", "SettingInfo")
 
 _MODE_FLAGS = {
@@ -18,28 +19,6 @@ _MODE_FLAGS = {
     "fastbuild": ["-O2"],
     "dbg": ["-O0", "-g"],
 }
-
-def _gencode(archs):
-    """"sm_90a" -> machine code, "compute_90a" -> PTX, "sm_90a+ptx" -> both."""
-    out = []
-    for a in archs:
-        a = a.strip()
-        if not a:
-            continue
-        ptx = a.endswith("+ptx")
-        if ptx:
-            a = a[:-len("+ptx")]
-        if a.startswith("compute_"):
-            num = a[len("compute_"):]
-            codes = ["compute_" + num]
-        else:
-            num = a[len("sm_"):] if a.startswith("sm_") else a
-            codes = ["sm_" + num] + (["compute_" + num] if ptx else [])
-        for c in codes:
-            out.append("arch=compute_%s,code=%s" % (num, c))
-    if not out:
-        fail("no CUDA architecture given")
-    return out
 
 def _split_flags(flags):
     """Splits --copt/--cxxopt values into (nvcc's, the host compiler's)."""
@@ -57,7 +36,77 @@ def _split_flags(flags):
             host.append(f)
     return std + nvcc, host
 
-def _cuda_objects_impl(ctx):
+def _cc_info(ctx):
+    """Headers and include folders: this target's and those of its deps."""
+    root = ctx.label.workspace_root
+    bin_root = ctx.bin_dir.path + ("/" + root if root else "")
+    own = CcInfo(compilation_context = cc_common.create_compilation_context(
+        headers = depset(ctx.files.hdrs),
+        quote_includes = depset([root or ".", bin_root]),
+        defines = depset(ctx.attr.defines),
+    ))
+    return cc_common.merge_cc_infos(
+        direct_cc_infos = [own],
+        cc_infos = [d[CcInfo] for d in ctx.attr.deps + [ctx.attr._cudart]],
+    )
+
+def _gencode(ctx):
+    if not ctx.attr.archs:
+        return ctx.attr._archs[SettingInfo].value
+    options, error = parse_archs(ctx.attr.archs, CUDA.archs)
+    if error:
+        fail("archs of %s: nvcc %s knows %s" % (ctx.label, CUDA.release, error))
+    return options
+
+def _nvcc_arguments(ctx, context):
+    nvcc_flags, host_flags = _split_flags(ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts)
+    args = ctx.actions.args()
+    args.add_all(_MODE_FLAGS[ctx.var["COMPILATION_MODE"]])
+    args.add_all(_gencode(ctx), before_each = "-gencode")
+    args.add_all(nvcc_flags)
+    args.add("-Xcompiler=-fPIC")
+    args.add_all(host_flags, format_each = "-Xcompiler=%s")
+    args.add_all(context.defines, format_each = "-D%s")
+    args.add_all(ctx.attr.local_defines, format_each = "-D%s")
+
+    # nvcc has no -iquote, but hands it to each of its preprocessing passes.
+    args.add_all(context.quote_includes, format_each = "-Xcompiler=-iquote,%s")
+    args.add_all(context.includes, format_each = "-I%s")
+    args.add_all(context.system_includes, before_each = "-isystem")
+    args.add_all([ctx.expand_make_variables("copts", c, {}) for c in ctx.attr.copts])
+    args.add_all(ctx.attr._copts[SettingInfo].value)
+    return args
+
+def _compile(ctx, src, headers, host_compiler, flags, tools):
+    base = "_nvcc/%s/%s" % (ctx.label.name, src.basename[:-len(".cu")])
+    obj = ctx.actions.declare_file(base + ".o")
+    depfile = ctx.actions.declare_file(base + ".d")
+    unused = ctx.actions.declare_file(base + ".unused")
+    listing = ctx.actions.declare_file(base + ".inputs")
+    paths = ctx.actions.args()
+    paths.set_param_file_format("multiline")
+    paths.add_all(headers)
+    ctx.actions.write(listing, paths)
+
+    head = ctx.actions.args()
+    head.add_all([listing, unused, depfile])
+    head.add_all([CUDA.release, str(CUDA.newest_gcc), str(CUDA.newest_clang), host_compiler, CUDA.nvcc])
+    tail = ctx.actions.args()
+    tail.add_all(["-x", "cu", "-c", src, "-o", obj])
+    ctx.actions.run(
+        executable = ctx.executable._wrapper,
+        arguments = [head, flags, tail],
+        inputs = depset([src, listing, ctx.file._fingerprint], transitive = [headers]),
+        outputs = [obj, depfile, unused],
+        tools = tools,
+        unused_inputs_list = unused,
+        mnemonic = "CudaCompile",
+        progress_message = "Compiling %s with nvcc" % src.short_path,
+        use_default_shell_env = True,
+    )
+    return obj
+
+def _cuda_library_impl(ctx):
     if not CUDA.found:
         fail("no CUDA toolkit was found; this target should have been skipped")
     cc_toolchain = find_cc_toolchain(ctx)
@@ -67,111 +116,41 @@ def _cuda_objects_impl(ctx):
         requested_features = ctx.features,
         unsupported_features = ctx.disabled_features,
     )
-
-    root = ctx.label.workspace_root
-    bin_root = ctx.bin_dir.path + ("/" + root if root else "")
-    pkg = "/".join([p for p in [root, ctx.label.package] if p])
-    include_dirs = []
-    for i in ctx.attr.includes:
-        rel = "/".join([p for p in [pkg, i] if p and p != "."]) or "."
-        include_dirs += [rel, ctx.bin_dir.path + "/" + rel]
-
-    own = CcInfo(compilation_context = cc_common.create_compilation_context(
-        headers = depset(ctx.files.hdrs),
-        quote_includes = depset([root or ".", bin_root]),
-        system_includes = depset(include_dirs),
-        defines = depset(ctx.attr.defines),
-    ))
-    dep_infos = [d[CcInfo] for d in ctx.attr.deps + [ctx.attr._cudart]]
-    merged = cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = dep_infos)
-    comp = merged.compilation_context
-
-    nvcc_flags, host_flags = _split_flags(ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts)
-    archs = ctx.attr.archs or ctx.attr._archs[SettingInfo].value.split(",")
-    extra = [c for c in ctx.attr._copts[SettingInfo].value.split(" ") if c]
     host_compiler = cc_common.get_tool_for_action(
         feature_configuration = features,
         action_name = "c++-compile",
     )
-
-    common = ctx.actions.args()
-    common.add("-ccbin", host_compiler)
-    common.add_all(_MODE_FLAGS[ctx.var["COMPILATION_MODE"]])
-    common.add_all(_gencode(archs), before_each = "-gencode")
-    common.add_all(nvcc_flags)
-    common.add("-Xcompiler=-fPIC")
-    common.add_all(host_flags, format_each = "-Xcompiler=%s")
-    common.add_all(comp.defines, format_each = "-D%s")
-    common.add_all(ctx.attr.local_defines, format_each = "-D%s")
-    common.add_all(comp.quote_includes, format_each = "-Xcompiler=-iquote,%s")
-    common.add_all(comp.includes, format_each = "-I%s")
-    common.add_all(comp.system_includes, before_each = "-isystem")
-    common.add_all([ctx.expand_make_variables("copts", c, {}) for c in ctx.attr.copts])
-    common.add_all(extra)
-
-    private_hdrs = [f for f in ctx.files.srcs if f.extension != "cu"]
-    inputs_common = depset(
-        private_hdrs + [ctx.file._fingerprint],
-        transitive = [comp.headers],
-    )
-    objects = []
-    for src in ctx.files.srcs:
-        if src.extension != "cu":
-            continue
-        base = "_nvcc/%s/%s" % (ctx.label.name, src.basename[:-len(".cu")])
-        obj = ctx.actions.declare_file(base + ".o")
-        dep = ctx.actions.declare_file(base + ".d")
-        unused = ctx.actions.declare_file(base + ".unused")
-        listing = ctx.actions.declare_file(base + ".inputs")
-
-        paths = ctx.actions.args()
-        paths.set_param_file_format("multiline")
-        paths.add_all(depset(private_hdrs, transitive = [comp.headers]))
-        ctx.actions.write(listing, paths)
-
-        head = ctx.actions.args()
-        head.add_all([listing, unused, dep])
-        head.add(CUDA.nvcc)
-        tail = ctx.actions.args()
-        tail.add("-x", "cu")
-        tail.add("-c", src)
-        tail.add("-o", obj)
-        ctx.actions.run(
-            executable = ctx.executable._wrapper,
-            arguments = [head, common, tail],
-            inputs = depset([src, listing], transitive = [inputs_common]),
-            outputs = [obj, dep, unused],
-            tools = cc_toolchain.all_files,
-            unused_inputs_list = unused,
-            mnemonic = "CudaCompile",
-            progress_message = "Compiling %s with nvcc" % src.short_path,
-            use_default_shell_env = True,
-        )
-        objects.append(obj)
-
-    objs = depset(objects)
+    info = _cc_info(ctx)
+    private = [f for f in ctx.files.srcs if f.extension != "cu"]
+    headers = depset(private, transitive = [info.compilation_context.headers])
+    flags = _nvcc_arguments(ctx, info.compilation_context)
+    objects = depset([
+        _compile(ctx, src, headers, host_compiler, flags, cc_toolchain.all_files)
+        for src in ctx.files.srcs
+        if src.extension == "cu"
+    ])
     linking_context, _ = cc_common.create_linking_context_from_compilation_outputs(
         actions = ctx.actions,
         feature_configuration = features,
         cc_toolchain = cc_toolchain,
         name = ctx.label.name,
         compilation_outputs = cc_common.create_compilation_outputs(
-            objects = objs,
-            pic_objects = objs,
+            objects = objects,
+            pic_objects = objects,
         ),
-        linking_contexts = [i.linking_context for i in dep_infos],
+        linking_contexts = [info.linking_context],
         user_link_flags = ctx.attr.linkopts,
         alwayslink = ctx.attr.alwayslink,
         disallow_dynamic_library = True,
     )
     return [
-        DefaultInfo(files = objs),
-        CcInfo(compilation_context = comp, linking_context = linking_context),
-        OutputGroupInfo(compilation_outputs = objs),
+        DefaultInfo(files = objects),
+        CcInfo(compilation_context = info.compilation_context, linking_context = linking_context),
+        OutputGroupInfo(compilation_outputs = objects),
     ]
 
 _cuda_library = rule(
-    implementation = _cuda_objects_impl,
+    implementation = _cuda_library_impl,
     attrs = {
         "alwayslink": attr.bool(),
         "archs": attr.string_list(doc = "Overrides //third_party/cuda:archs."),
@@ -179,7 +158,6 @@ _cuda_library = rule(
         "defines": attr.string_list(),
         "deps": attr.label_list(providers = [CcInfo]),
         "hdrs": attr.label_list(allow_files = True),
-        "includes": attr.string_list(),
         "linkopts": attr.string_list(),
         "local_defines": attr.string_list(),
         "srcs": attr.label_list(allow_files = [".cu", ".cuh", ".h", ".hpp", ".inc"]),
@@ -221,16 +199,18 @@ def cuda_library(name, **kwargs):
         **kwargs
     )
 
-def device_test(name, srcs, deps, cuda_deps, tags = [], **kwargs):
+def device_test(name, srcs, deps, cuda_deps, tags = [], env = {}, **kwargs):
     """One source tested on both devices: NAME_cpu and NAME_cuda.
 
     Args:
       name: the stem of both names.
-      srcs: sources; they test the devices that are linked and present, and skip
-        themselves in NAME_cuda without a GPU.
+      srcs: sources; they test the device that is asked for, and skip themselves in
+        NAME_cuda without a GPU.
       deps: of both.
       cuda_deps: the CUDA leaves that NAME_cuda links as well.
       tags: of both; NAME_cuda also has "gpu".
+      env: of both, with OCTET_TEST_DEVICE (cpu or cuda) added: the device that
+        this run is about, so that a leaf which does not register is no silent pass.
       **kwargs: as for cc_test.
     """
     cc_test(
@@ -238,6 +218,7 @@ def device_test(name, srcs, deps, cuda_deps, tags = [], **kwargs):
         srcs = srcs,
         deps = deps,
         tags = tags,
+        env = dict(env, OCTET_TEST_DEVICE = "cpu"),
         **kwargs
     )
     cc_test(
@@ -246,5 +227,6 @@ def device_test(name, srcs, deps, cuda_deps, tags = [], **kwargs):
         deps = deps + cuda_deps,
         tags = tags + ["gpu"],
         target_compatible_with = requires_cuda(),
+        env = dict(env, OCTET_TEST_DEVICE = "cuda"),
         **kwargs
     )

@@ -1,96 +1,143 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""@local_cuda: the CUDA toolkit of this machine, or a stub without one.
+"""@local_cuda: the CUDA toolkit of this machine, or empty libraries without one.
 
-Looked for in $CUDA_PATH, $CUDA_HOME, next to nvcc on $PATH, /usr/local/cuda,
-/opt/cuda. OCTET_CUDA=0 in the environment (or --repo_env) hides it.
+Looked for in $CUDA_PATH, $CUDA_HOME, beside nvcc on $PATH, in /usr/local/cuda
+and /opt/cuda. OCTET_CUDA (environment or --repo_env) decides:
+  auto     CUDA if a toolkit is found (the default)
+  off      none (--config=cpu)
+  require  a toolkit, else NVIDIA's wheels of wheels.txt, else an error
+           (--config=cuda)
 """
 
-_LIB_SUBDIRS = ["lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib", "lib/x64"]
-_SYSTEM_INCLUDES = ["/usr/include"]
-_SYSTEM_LIBS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"]
+load("//third_party:system.bzl", "workspace_file")
+load(":archs.bzl", "KNOWN_ARCHS")
 
-_ENV = ["CUDA_PATH", "CUDA_HOME", "OCTET_CUDA", "PATH", "NCCL_HOME", "CUDNN_HOME"]
+_LIB_SUBDIRS = ["lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib"]
+_MODES = ["auto", "off", "require"]
 
-# name -> (header, library file for the linker, linkopt)
-_COMPONENTS = {
-    "cublas": ("cublas_v2.h", "libcublas.so", "-lcublas"),
-    "cublasLt": ("cublasLt.h", "libcublasLt.so", "-lcublasLt"),
-    "cudnn": ("cudnn.h", "libcudnn.so", "-lcudnn"),
-    "nccl": ("nccl.h", "libnccl.so", "-lnccl"),
-    "nvrtc": ("nvrtc.h", "libnvrtc.so", "-lnvrtc"),
-}
+# Where pip puts the wheels of CUDA 13.
+_WHEELS_ROOT = "wheels/nvidia/cu13"
 
-def _toolkit_root(ctx):
+def _is_toolkit(ctx, root):
+    # nvcc on $PATH may be a script that calls the real one, so that its parent
+    # folder is no toolkit.
+    return ctx.path(root + "/bin/nvcc").exists and ctx.path(root + "/include/cuda_runtime.h").exists
+
+def _candidates(ctx):
     env = ctx.os.environ
-    if env.get("OCTET_CUDA", "").lower() in ["0", "off", "no", "false"]:
-        return None
-    candidates = [env.get("CUDA_PATH"), env.get("CUDA_HOME")]
+    named = [(v, env[v]) for v in ["CUDA_PATH", "CUDA_HOME"] if env.get(v)]
     nvcc = ctx.which("nvcc")
     if nvcc:
-        candidates.append(str(nvcc.realpath.dirname.dirname))
-    candidates += ["/usr/local/cuda", "/opt/cuda"]
-    for c in candidates:
-        # nvcc on $PATH may be a wrapper script, so its parent need not be a toolkit.
-        if c and ctx.path(c + "/bin/nvcc").exists and ctx.path(c + "/include/cuda_runtime.h").exists:
-            return c
+        named.append(("nvcc on PATH", str(nvcc.realpath.dirname.dirname)))
+    return named + [("usual place", "/usr/local/cuda"), ("usual place", "/opt/cuda")]
+
+def _find_toolkit(ctx):
+    for _, root in _candidates(ctx):
+        if _is_toolkit(ctx, root):
+            return root
     return None
 
-def _lib_dirs(ctx, root, extra_homes):
-    dirs = []
-    for home in [root] + [h for h in extra_homes if h]:
-        for sub in _LIB_SUBDIRS:
-            p = ctx.path(home + "/" + sub)
-            if p.exists and str(p.realpath) not in [str(ctx.path(d).realpath) for d in dirs]:
-                dirs.append(home + "/" + sub)
-    return dirs + [d for d in _SYSTEM_LIBS if ctx.path(d).exists]
+def _fetch_wheels(ctx):
+    """Installs wheels.txt; returns (root, None) or (None, what went wrong)."""
+    python = ctx.which("python3")
+    if not python:
+        return None, "python3 was not found on PATH"
+    if ctx.execute([python, "-m", "pip", "--version"]).return_code != 0:
+        return None, "%s has no pip: install Debian's python3-pip" % python
+    ctx.report_progress("Fetching NVIDIA's wheels (about 105 MB)")
+    got = ctx.execute([
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--require-hashes",
+        "--target=" + str(ctx.path("wheels")),
+        "--requirement=" + str(ctx.path(Label("//third_party/cuda:wheels.txt"))),
+    ], timeout = 1800)
+    if got.return_code != 0:
+        return None, "pip could not install //third_party/cuda:wheels.txt:\n" + got.stderr.strip()
+    root = str(ctx.path(_WHEELS_ROOT))
+    if not _is_toolkit(ctx, root):
+        return None, "the wheels hold no bin/nvcc and include/cuda_runtime.h below " + root
+    return root, None
 
-def _version(ctx, root):
-    res = ctx.execute([root + "/bin/nvcc", "--version"])
-    if res.return_code != 0:
-        fail("%s/bin/nvcc --version failed: %s" % (root, res.stderr))
-    for line in res.stdout.splitlines():
+def _require_toolkit(ctx):
+    root = _find_toolkit(ctx)
+    if root:
+        return root
+    root, problem = _fetch_wheels(ctx)
+    if root:
+        return root
+    looked = ["  %s (%s)" % (path, why) for why, path in _candidates(ctx)]
+    fail("CUDA is required (OCTET_CUDA=require, --config=cuda) and there is none.\n" +
+         "No bin/nvcc with include/cuda_runtime.h in\n" + "\n".join(looked) + "\n" +
+         "NVIDIA's wheels instead: " + problem + "\n" +
+         "Install the CUDA toolkit, or set CUDA_PATH, or build with --config=cpu.")
+
+def _lib_dir(ctx, root):
+    for sub in _LIB_SUBDIRS:
+        if ctx.path(root + "/" + sub + "/libcudart_static.a").exists:
+            return root + "/" + sub
+    fail("no libcudart_static.a below %s: is the toolkit complete?" % root)
+
+def _output(ctx, *args):
+    got = ctx.execute(list(args))
+    if got.return_code != 0:
+        fail("%s failed: %s" % (" ".join(args), got.stderr))
+    return got.stdout
+
+def _release(text):
+    for line in text.splitlines():
         if "release " in line:
-            return line.split("release ")[1].split(",")[0].strip(), res.stdout
-    fail("cannot read the version of nvcc from: " + res.stdout)
+            return line.split("release ")[1].split(",")[0].strip()
+    fail("no release number in the output of nvcc --version: " + text)
 
-_BUILD_HEAD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+def _archs(text):
+    """The output of nvcc --list-gpu-code, with the variants that it leaves out."""
+    known = []
+    for line in text.splitlines():
+        number = line[len("sm_"):]
+        known.append(number)
+        if number.isdigit() and int(number) >= 90:
+            known.append(number + "a")
+        if number.isdigit() and int(number) >= 100:
+            known.append(number + "f")
+    return known
 
-# Searched before the directory where this build found the library: a bundle's
-# own lib/, then the usual place. DT_RUNPATH, so LD_LIBRARY_PATH goes first.
-RPATH = [
-    "-Wl,--enable-new-dtags",
-    "-Wl,-rpath,$$ORIGIN/../lib",
-    "-Wl,-rpath,/usr/local/cuda/lib64",
-]
+def _newest_hosts(text):
+    """The newest g++ and clang that crt/host_config.h lets pass, or 0."""
+    gcc, clang = 0, 0
+    for line in text.splitlines():
+        if line.startswith("#if __GNUC__ > "):
+            gcc = int(line.split(">")[1].strip())
+        elif line.startswith("#if (__clang_major__ >= "):
+            clang = int(line.split(">=")[1].split(")")[0].strip()) - 1
+    return gcc, clang
+
+def _defs(found, root = "", release = "", archs = KNOWN_ARCHS, gcc = 0, clang = 0):
+    return "CUDA = struct(\n" + "".join(["    %s = %s,\n" % (k, repr(v)) for k, v in [
+        ("found", found),
+        ("root", root),
+        ("nvcc", root + "/bin/nvcc" if root else ""),
+        ("release", release),
+        ("archs", archs),
+        ("newest_gcc", gcc),
+        ("newest_clang", clang),
+    ]]) + ")\n"
+
+_HEAD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
 package(default_visibility = ["//visibility:public"])
 
 exports_files(["fingerprint.txt"])
 """
 
-def _cuda_repository_impl(ctx):
-    ctx.file("WORKSPACE", "workspace(name = \"local_cuda\")\n")
-    root = _toolkit_root(ctx)
-    names = ["headers", "cccl", "cudart", "cuda_driver_stub"] + sorted(_COMPONENTS)
-    if not root:
-        ctx.file("fingerprint.txt", "no CUDA\n")
-        ctx.file("defs.bzl", "CUDA = struct(found = False, root = \"\", nvcc = \"\", version = \"\")\n" +
-                             "CUDA_COMPONENTS = []\n")
-        ctx.file("BUILD", _BUILD_HEAD + "".join([
-            "\ncc_library(name = \"%s\")\n" % n
-            for n in names
-        ]))
-        return
-
-    version, text = _version(ctx, root)
-    env = ctx.os.environ
-    homes = [env.get("NCCL_HOME"), env.get("CUDNN_HOME")]
-    dirs = _lib_dirs(ctx, root, homes)
-    ctx.symlink(root + "/include", "include")
-
-    found = {}
-    out = [_BUILD_HEAD, """
+_LIBRARIES = """
 cc_library(
     name = "headers",
     hdrs = glob(
@@ -100,14 +147,14 @@ cc_library(
             "include/cooperative_groups/**",
             "include/cccl/nv/**",
             "include/crt/**",
-            "include/nccl_device/**",
-            "include/nvtx3/**",
         ],
-        exclude = ["include/*EGL*", "include/*VDPAU*"],
         allow_empty = True,
     ),
     # CUDA 13 moved <nv/target>, <cuda/std/...>, cub and thrust below cccl.
-    includes = ["include", "include/cccl"],
+    includes = [
+        "include",
+        "include/cccl",
+    ],
 )
 
 # cub, thrust and libcu++ for host compilers; nvcc finds them by itself.
@@ -119,52 +166,59 @@ cc_library(
 
 cc_library(
     name = "cudart",
-    linkopts = ["-L{lib}", "-l:libcudart_static.a", "-ldl", "-lrt", "-lpthread"],
+    linkopts = [
+        "-L{lib}",
+        "-l:libcudart_static.a",
+        "-ldl",
+        "-lrt",
+        "-lpthread",
+    ],
     deps = [":headers"],
 )
+"""
 
-cc_library(
-    name = "cuda_driver_stub",
-    linkopts = ["-L{lib}/stubs", "-lcuda"],
-    deps = [":headers"],
-)
-""".format(lib = dirs[0])]
-    for name in sorted(_COMPONENTS):
-        header, lib, opt = _COMPONENTS[name]
-        libdir = None
-        for d in dirs:
-            if ctx.path(d + "/" + lib).exists:
-                libdir = d
-                break
-        has_header = False
-        for inc in [root + "/include"] + [h + "/include" for h in homes if h] + _SYSTEM_INCLUDES:
-            if ctx.path(inc + "/" + header).exists:
-                has_header = True
-        if libdir and has_header:
-            found[name] = libdir
-            out.append("""
-cc_library(
-    name = "{name}",
-    defines = ["OCTET_HAVE_{upper}=1"],
-    linkopts = ["-L{dir}", "{opt}"] + RPATH + ["-Wl,-rpath,{dir}"],
-    deps = [":headers"],
-)
-""".format(name = name, upper = name.upper(), dir = libdir, opt = opt))
-        else:
-            out.append("\ncc_library(name = \"%s\")\n" % name)
-    ctx.file("BUILD", "".join(out))
+def _impl(ctx):
+    workspace_file(ctx)
+    mode = ctx.os.environ.get("OCTET_CUDA", "auto")
+    if mode not in _MODES:
+        fail("OCTET_CUDA is \"%s\"; it can be %s" % (mode, ", ".join(_MODES)))
+    root = None
+    if mode == "require":
+        root = _require_toolkit(ctx)
+    elif mode == "auto":
+        root = _find_toolkit(ctx)
+    if not root:
+        ctx.file("fingerprint.txt", "no CUDA\n")
+        ctx.file("defs.bzl", _defs(found = False))
+        ctx.file("BUILD", _HEAD + "".join([
+            "\ncc_library(name = \"%s\")\n" % name
+            for name in ["headers", "cccl", "cudart"]
+        ]))
+        return
 
-    # An input of every CUDA compile action: another toolkit rebuilds.
-    ctx.file("fingerprint.txt", text + "\n".join(["%s %s" % kv for kv in found.items()]) + "\n")
-    ctx.file("defs.bzl", "CUDA = struct(found = True, root = %r, nvcc = %r, version = %r)\nCUDA_COMPONENTS = %r\n" % (
-        root,
-        root + "/bin/nvcc",
-        version,
-        sorted(found),
+    version = _output(ctx, root + "/bin/nvcc", "--version")
+    gcc, clang = _newest_hosts(ctx.read(root + "/include/crt/host_config.h"))
+    ctx.symlink(root + "/include", "include")
+    ctx.file("BUILD", _HEAD + _LIBRARIES.format(lib = _lib_dir(ctx, root)))
+
+    # An input of every CUDA compile action, so that another toolkit rebuilds.
+    ctx.file("fingerprint.txt", version)
+    ctx.file("defs.bzl", _defs(
+        found = True,
+        root = root,
+        release = _release(version),
+        archs = _archs(_output(ctx, root + "/bin/nvcc", "--list-gpu-code")),
+        gcc = gcc,
+        clang = clang,
     ))
 
 cuda_repository = repository_rule(
-    implementation = _cuda_repository_impl,
-    environ = _ENV,
+    implementation = _impl,
+    environ = [
+        "CUDA_HOME",
+        "CUDA_PATH",
+        "OCTET_CUDA",
+        "PATH",
+    ],
     local = True,
 )
