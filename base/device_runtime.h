@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a kind of device must be able to do: memory, copies, streams.
+//
+// The CPU's is built in; linking //base:device_cuda registers CUDA's.
+#ifndef OCTET_BASE_DEVICE_RUNTIME_H_
+#define OCTET_BASE_DEVICE_RUNTIME_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/device.h"
+
+namespace octet {
+
+// A table of functions, all required. `stream` is the device's native handle
+// (cudaStream_t), ignored on the CPU. Copies and fills are queued on it.
+struct DeviceRuntime {
+  // Number of usable devices; the error says why there is none.
+  absl::StatusOr<int> (*count)();
+  // "NVIDIA H200, 139.8 GiB, sm_90"
+  absl::StatusOr<std::string> (*describe)(int index);
+  // At least 256-byte aligned. ResourceExhausted names the bytes asked for.
+  absl::StatusOr<void*> (*allocate)(int index, int64_t bytes);
+  void (*free)(int index, void* data);
+  absl::StatusOr<void*> (*create_stream)(int index);
+  void (*destroy_stream)(int index, void* stream);
+  absl::Status (*synchronize)(int index, void* stream);
+  // Either side may be host memory.
+  absl::Status (*copy)(int index, void* stream, const void* from, void* to,
+                       int64_t bytes);
+  absl::Status (*fill)(int index, void* stream, void* data, uint8_t byte,
+                       int64_t bytes);
+};
+
+// Called once, from a static initialiser of the leaf.
+bool RegisterDeviceRuntime(DeviceKind kind, const DeviceRuntime& runtime);
+
+// Unimplemented, naming the target to link, if the leaf is missing.
+absl::StatusOr<const DeviceRuntime*> GetDeviceRuntime(DeviceKind kind);
+
+}  // namespace octet
+
+#endif  // OCTET_BASE_DEVICE_RUNTIME_H_

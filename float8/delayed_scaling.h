@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Scales taken from the history of a tensor's amax.
+//
+//   scale = ScaleFor(max or most recent of the history) / 2^margin
+//
+// The first use takes the amax of the tensor at hand. Within a step the largest
+// amax seen is remembered, so microbatches and recomputation see one scale and
+// enter the history once, when Advance is called; a tensor that was not used
+// keeps its history. Fixed size, whatever the number of steps.
+#ifndef OCTET_FLOAT8_DELAYED_SCALING_H_
+#define OCTET_FLOAT8_DELAYED_SCALING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/stream.h"
+#include "base/tensor.h"
+#include "float8/recipe.h"
+#include "float8/scaling.h"
+
+namespace octet::float8 {
+
+class DelayedScale {
+ public:
+  explicit DelayedScale(const DelayedScalingOptions& options = {});
+
+  // Casts by the current scale and records the amax. plan.granularity is
+  // kTensor.
+  absl::Status Cast(const Stream& stream, const TensorView& in,
+                    const CastPlan& plan, Quantized* out);
+
+  // Rolls the history if the tensor was used since the last call.
+  void Advance();
+
+  // Forgets everything: the next use takes the tensor's own amax. For weights
+  // that were replaced.
+  void Reset();
+
+  // Newest first; empty before first use. Restore takes any length: missing
+  // entries are zeros, surplus ones are dropped.
+  std::vector<float> Save() const;
+  absl::Status Restore(absl::Span<const float> history);
+
+ private:
+  DelayedScalingOptions options_;
+  std::vector<float> history_;  // newest first, history_length entries
+  float pending_amax_ = 0.0f;
+  float scale_ = 0.0f;
+  bool used_ = false;         // since the last Advance
+  bool initialised_ = false;  // has a scale
+};
+
+}  // namespace octet::float8
+
+#endif  // OCTET_FLOAT8_DELAYED_SCALING_H_

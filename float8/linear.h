@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The float8 linear layer: y = x w^T + bias, forward and backward.
+//
+//   x [m, k], w [n, k], y and g [m, n], dx [m, k]: f32 or bf16
+//   dw [n, k]: f32 or bf16, overwritten or accumulated into
+//
+// Knows recipe, cast and gemm, which do not know each other. Each operand is
+// cast once for every distinct plan: weights once per optimizer step, an input
+// once for all layers that read it. What backward needs is kept as the recipe's
+// wgrad plan wants it: in float8 unless that multiplication is in high
+// precision.
+#ifndef OCTET_FLOAT8_LINEAR_H_
+#define OCTET_FLOAT8_LINEAR_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "base/stream.h"
+#include "base/tensor.h"
+#include "float8/delayed_scaling.h"
+#include "float8/recipe.h"
+#include "float8/scaling.h"
+
+namespace octet::float8 {
+
+// One operand in the forms its two multiplications want. `second` is empty when
+// both want the same form, or when it is not float8 there.
+struct LinearOperand {
+  TensorView value;  // the operand itself; must outlive this
+  Quantized first;   // forward's form (x, w), or dgrad's (g)
+  Quantized second;  // wgrad's form (x, g), or dgrad's (w)
+};
+
+// Histories of one layer under delayed scaling; unused by other recipes.
+struct LinearState {
+  DelayedScale input;
+  DelayedScale weight;
+  DelayedScale grad_output;
+};
+
+// Casts x for forward and wgrad. The result serves every layer of this recipe
+// that reads x, and is what backward needs of it: where wgrad is in float8,
+// `value` is not read again. `history` is used by delayed scaling only.
+absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
+                          const TensorView& x, DelayedScale* history,
+                          LinearOperand* out);
+
+// Casts w for forward and dgrad: again whenever the weights change.
+absl::Status PrepareWeight(const Stream& stream, const Recipe& recipe,
+                           const TensorView& w, DelayedScale* history,
+                           LinearOperand* out);
+
+// y = x w^T (+ bias [n], absent for none). Overwrites y.
+absl::Status LinearForward(const Stream& stream, const Recipe& recipe,
+                           const LinearOperand& x, const LinearOperand& w,
+                           const TensorView& bias, const TensorView& y);
+
+enum class GradientMode : uint8_t { kOverwrite, kAccumulate };
+
+// dx = g w, dw = g^T x; an absent dx or dw is skipped. `dx_mode` lets layers
+// that share an input add their parts. `history` is g's.
+struct LinearGradients {
+  TensorView dx;
+  GradientMode dx_mode = GradientMode::kOverwrite;
+  TensorView dw;
+  GradientMode dw_mode = GradientMode::kAccumulate;
+};
+absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
+                            const LinearOperand& x, const LinearOperand& w,
+                            const TensorView& g, DelayedScale* history,
+                            const LinearGradients& gradients);
+
+}  // namespace octet::float8
+
+#endif  // OCTET_FLOAT8_LINEAR_H_

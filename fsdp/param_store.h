@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Where a model's parameters live: whole, or sharded over ranks.
+//
+// Parameters come in units, one per transformer block and one each for what
+// stands before and after them. The model acquires a unit's whole weights in
+// the compute dtype, uses them, releases them; adds to its whole gradients,
+// then reduces them. It never sees a rank. The optimizer sees this rank's part:
+// f32 master weights and f32 gradients. One microbatch is: for each unit
+// Acquire, Release; then backward Acquire, Gradients, Reduce, Release.
+#ifndef OCTET_FSDP_PARAM_STORE_H_
+#define OCTET_FSDP_PARAM_STORE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/shape.h"
+#include "base/tensor.h"
+
+namespace octet::fsdp {
+
+struct ParamSpec {
+  std::string name;  // Hugging Face's, e.g. model.layers.0.mlp.up_proj.weight
+  Shape shape;
+};
+
+struct UnitSpec {
+  std::string name;
+  std::vector<ParamSpec> params;
+};
+
+// This rank's rows of one parameter: [first_row, first_row + rows) of dim 0.
+struct ParamShard {
+  std::string name;
+  Shape global_shape;
+  int64_t first_row = 0;
+  TensorView master;    // f32 [rows, ...]
+  TensorView gradient;  // f32, the same shape
+};
+
+class ParamStore {
+ public:
+  virtual ~ParamStore() = default;
+
+  virtual absl::Span<const UnitSpec> units() const = 0;
+
+  // Whole weights of a unit, in the order of its spec; valid until Release.
+  // Calls nest. FailedPrecondition for a Release without Acquire.
+  virtual absl::StatusOr<absl::Span<const TensorView>> Acquire(
+      int64_t unit) = 0;
+  virtual absl::Status Release(int64_t unit) = 0;
+
+  // Whole f32 gradients of a unit, to add to; zero after ZeroGradients.
+  virtual absl::StatusOr<absl::Span<const TensorView>> Gradients(
+      int64_t unit) = 0;
+  // This microbatch has added all it will to the unit's gradients.
+  virtual absl::Status Reduce(int64_t unit) = 0;
+
+  virtual absl::Span<const ParamShard> shards() const = 0;
+  virtual absl::Status ZeroGradients() = 0;
+  // The master weights were written: refreshes what Acquire gives and moves
+  // version() on.
+  virtual absl::Status WeightsChanged() = 0;
+  // Changes whenever the weights may have: what caches made from them compare.
+  virtual int64_t version() const = 0;
+};
+
+}  // namespace octet::fsdp
+
+#endif  // OCTET_FSDP_PARAM_STORE_H_
