@@ -12,10 +12,9 @@
 namespace octet {
 
 int NumThreads() {
-#if defined(_OPENMP) && !defined(__SANITIZE_THREAD__)
+#if defined(_OPENMP)
   return omp_get_max_threads();
 #else
-  // libgomp is not instrumented, so ThreadSanitizer would report its barriers.
   return 1;
 #endif
 }
