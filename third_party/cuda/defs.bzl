@@ -185,6 +185,10 @@ def requires_cuda():
         return []
     return [str(Label("//third_party/cuda:unsupported"))]
 
+def if_cuda(labels):
+    """The labels where there is CUDA, else none: for programs that link the leaves."""
+    return labels if CUDA.found else []
+
 def cuda_library(name, **kwargs):
     """A library of .cu sources; skipped, with all that needs it, without CUDA.
 
