@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+
+# Another workspace builds and runs a program on one library of Octet.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../examples/consumer"
+trap 'bazel shutdown' EXIT
+bazel test --test_output=errors //...

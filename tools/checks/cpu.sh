@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+
+# Everything builds where CUDA is off, whether or not this machine has it, and
+# queries work there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+./bazelw query --config=cpu 'deps(//...)' > /dev/null
+./bazelw build --config=cpu //...
