@@ -71,9 +71,11 @@ class LayersTest(unittest.TestCase):
         for text in ("#include <cuda_runtime.h>\n", '#include "cublasLt.h"\n', "#include <nccl.h>\n", "#include <cub/cub.cuh>\n"):
             self.bad("float8/cast.cc", L + text, "alone")
             self.bad("float8/cast.h", header("float8/cast.h", text), "alone")
-            for leaf in ("float8/cast_cuda.cu", "float8/gemm_cuda_sm90.cc", "fsdp/collectives_nccl.cc"):
+            for leaf in ("base/cuda_status.cc", "float8/cast_cuda.cu", "float8/gemm_cuda_sm90.cc", "fsdp/collectives_nccl.cc"):
                 self.good(leaf, L + text)
-        self.good("float8/cast_cuda.cc", L + '#include "float8/cast.h"\n')
+        self.good("float8/cast_cuda.cc", L + '#include "float8/cast.h"\n#include "base/cuda_status.h"\n')
+        self.bad("float8/cast.cc", L + '#include "base/cuda_status.h"\n', "a CUDA leaf's")
+        self.bad("float8/cast.cc", L + '#include "float8/cast_cuda_kernel.h"\n', "a CUDA leaf's")
 
     def test_conditionals(self):
         for line in ("#if X", "#ifdef X", "#ifndef X"):
