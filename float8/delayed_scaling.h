@@ -4,10 +4,16 @@
 //
 //   scale = ScaleFor(max or most recent of the history) / 2^margin
 //
-// The first use takes the amax of the tensor at hand. Within a step the largest
-// amax seen is remembered, so microbatches and recomputation see one scale and
-// enter the history once, when Advance is called; a tensor that was not used
-// keeps its history. Fixed size, whatever the number of steps.
+// The first use takes the amax of the tensor at hand, and so does one whose
+// history holds only zeros, which say nothing of the values to come. Within a
+// step the largest amax seen is remembered, so microbatches and recomputation
+// see one scale and enter the history once, when Advance is called; a tensor
+// that was not used keeps its history. Fixed size, whatever the number of
+// steps.
+//
+// A tensor with a NaN or an infinity is cast by its own amax, as dynamic
+// scaling would, so that NaN shows in the output instead of a saturated value;
+// that amax enters no history.
 #ifndef OCTET_FLOAT8_DELAYED_SCALING_H_
 #define OCTET_FLOAT8_DELAYED_SCALING_H_
 
@@ -40,17 +46,20 @@ class DelayedScale {
   void Reset();
 
   // Newest first; empty before first use. Restore takes any length: missing
-  // entries are zeros, surplus ones are dropped.
+  // entries are zeros, surplus ones are dropped, none means Reset.
+  // InvalidArgument for an entry that is negative or not finite.
   std::vector<float> Save() const;
   absl::Status Restore(absl::Span<const float> history);
 
  private:
+  // What the history says: 0 for nothing.
+  float HistoryAmax() const;
+
   DelayedScalingOptions options_;
-  std::vector<float> history_;  // newest first, history_length entries
-  float pending_amax_ = 0.0f;
-  float scale_ = 0.0f;
-  bool used_ = false;         // since the last Advance
-  bool initialised_ = false;  // has a scale
+  std::vector<float> history_;  // newest first; empty or history_length entries
+  float amax_ = 0.0f;           // of the current scale; 0 before first use
+  float pending_amax_ = 0.0f;   // largest since the last Advance
+  bool used_ = false;           // since the last Advance
 };
 
 }  // namespace octet::float8

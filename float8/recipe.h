@@ -57,7 +57,8 @@ struct Recipe {
   // A layer stays in high precision if its name contains one of these.
   std::vector<std::string> filter = {"lm_head"};
   // Also keeps layers so small that casting costs more than it saves on a GPU
-  // (torchao's thresholds for N and K).
+  // (torchao's thresholds for n and k: its tensorwise ones for tensor scales,
+  // its rowwise ones for all others).
   bool skip_small_layers = false;
 };
 
@@ -68,11 +69,17 @@ std::vector<std::string> RecipeNames();
 
 // Refuses, with the reason, what no device could run: one operand of a
 // multiplication in float8 and the other not, e5m2 times e5m2, delayed scaling
-// of a granularity other than tensor, scales that do not lie along the
-// contraction, a format that is not float8, a history of length 0.
+// of a granularity other than tensor, a scale for each single element along the
+// contraction, fast accumulation with block scales, a format that is not
+// float8, a history of length 0.
 absl::Status Validate(const Recipe& recipe);
 
-// Whether a layer of weight [n, k] runs in float8, and why.
+// Whether any multiplication of the recipe is in float8.
+bool UsesFloat8(const Recipe& recipe);
+
+// Whether a layer of weight [n, k] runs in float8, and why. Sizes need not be
+// multiples of anything, blocks and 16 included: what a device cannot take as
+// it is, it pads inside with zeros, which change no sum.
 struct LayerDecision {
   bool is_float8 = false;
   std::string reason;
@@ -86,7 +93,8 @@ struct LayerShape {
   int64_t k;
 };
 // The table printed at start-up: each layer, float8 or not, and the reason. A
-// filter word that matches no layer is an InvalidArgument error.
+// filter word that matches no layer is an InvalidArgument error (not where the
+// recipe has no float8 to keep a layer from).
 absl::StatusOr<std::string> DescribeLayers(const Recipe& recipe,
                                            absl::Span<const LayerShape> layers);
 

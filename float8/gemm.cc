@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "float8/gemm.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "float8/gemm_kernel.h"
+
+namespace octet::float8 {
+namespace {
+
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("gemm: ", parts...));
+}
+
+bool IsPresent(const TensorView& view) {
+  return view.data() != nullptr || view.shape() != Shape({0});
+}
+
+absl::Status CheckDevice(absl::string_view name, const TensorView& view,
+                         const Stream& stream) {
+  if (view.device() == stream.device()) return absl::OkStatus();
+  return Invalid(name, " is on ", view.device().ToString(),
+                 ", the stream is on ", stream.device().ToString());
+}
+
+// `contracts_rows`: the sum runs over the rows of the operand's own matrix.
+absl::Status CheckScale(absl::string_view name, const GemmOperand& operand,
+                        bool contracts_rows) {
+  const TensorView& data = operand.data;
+  if (!IsPresent(operand.scale)) {
+    return Invalid(name, " is ", data.ToString(), " without scales");
+  }
+  const Shape want = ScaleShape(operand.granularity, data.rows(), data.cols());
+  if (operand.scale.dtype() != DType::kF32 || operand.scale.shape() != want) {
+    return Invalid("scale of ", name, " is ", operand.scale.ToString(),
+                   ", must be f32 ", want.ToString(), " for ", data.ToString(),
+                   " by ", Name(operand.granularity));
+  }
+  const Tile tile = TileOf(operand.granularity);
+  if ((contracts_rows ? tile.rows : tile.cols) == 1) {
+    return Invalid(name, " has a scale for each element along the sum: ",
+                   Name(operand.granularity), " scales, and the sum runs over ",
+                   contracts_rows ? "rows" : "columns");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOperand(absl::string_view name, const Stream& stream,
+                          bool contracts_rows, GemmOperand* operand) {
+  const TensorView& data = operand->data;
+  OCTET_RETURN_IF_ERROR(CheckDevice(name, data, stream));
+  if (data.data() == nullptr && data.num_elements() > 0) {
+    return Invalid(name, " has no memory");
+  }
+  if (operand->leading_dim == 0) operand->leading_dim = data.cols();
+  if (operand->leading_dim < data.cols()) {
+    return Invalid("leading_dim of ", name, " is ", operand->leading_dim,
+                   ", less than its ", data.cols(), " columns");
+  }
+  if (IsFloat8(data.dtype())) {
+    OCTET_RETURN_IF_ERROR(CheckScale(name, *operand, contracts_rows));
+    return CheckDevice(absl::StrCat("scale of ", name), operand->scale, stream);
+  }
+  if (data.dtype() != DType::kF32 && data.dtype() != DType::kBf16 &&
+      data.dtype() != DType::kF64) {
+    return Invalid(name, " is ", data.ToString(),
+                   ", must be float8, f32 or bf16 (or f64)");
+  }
+  if (IsPresent(operand->scale)) {
+    return Invalid(name, " is ", data.ToString(), " and has scales");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDTypes(const GemmOperand& a, const GemmOperand& b,
+                         const TensorView& out) {
+  const DType a_type = a.data.dtype(), b_type = b.data.dtype();
+  if (a_type == DType::kF8E5M2 && b_type == DType::kF8E5M2) {
+    return Invalid("a and b are both f8_e5m2, which no device multiplies");
+  }
+  const bool f64 = a_type == DType::kF64 || b_type == DType::kF64;
+  if (f64 ? !(a_type == b_type && out.dtype() == DType::kF64)
+          : out.dtype() != DType::kF32 && out.dtype() != DType::kBf16) {
+    return Invalid("a is ", Name(a_type), ", b is ", Name(b_type), ", out is ",
+                   Name(out.dtype()),
+                   "; out must be f32 or bf16, or all three f64");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBias(const TensorView& bias, int64_t n, DType out,
+                       const Stream& stream) {
+  if (!IsPresent(bias)) return absl::OkStatus();
+  OCTET_RETURN_IF_ERROR(CheckDevice("bias", bias, stream));
+  if (bias.num_elements() != n) {
+    return Invalid("bias is ", bias.ToString(), ", n is ", n);
+  }
+  const DType dtype = bias.dtype();
+  if (dtype != DType::kF32 && dtype != DType::kBf16 && dtype != DType::kF16 &&
+      !(dtype == DType::kF64 && out == DType::kF64)) {
+    return Invalid("bias is ", Name(dtype), " and out is ", Name(out),
+                   "; bias must be f32, bf16 or f16");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace internal {
+
+KernelSlot<GemmKernel>& GemmSlot() {
+  static KernelSlot<GemmKernel> slot("//float8:gemm_cuda", &GemmCpu);
+  return slot;
+}
+
+}  // namespace internal
+
+GemmOperand OperandOf(const Quantized& q, Transpose transpose) {
+  return {q.data, q.scale, q.plan.granularity, transpose, 0};
+}
+
+GemmOperand OperandOf(const TensorView& matrix, Transpose transpose) {
+  GemmOperand operand;
+  operand.data = matrix;
+  operand.transpose = transpose;
+  return operand;
+}
+
+absl::Status Gemm(const Stream& stream, const GemmOperand& a,
+                  const GemmOperand& b, const GemmOptions& options,
+                  const TensorView& out) {
+  internal::GemmArguments arguments;
+  arguments.a = a;
+  arguments.b = b;
+  arguments.options = options;
+  arguments.out = out;
+  const bool a_transposed = a.transpose == Transpose::kYes;
+  const bool b_transposed = b.transpose == Transpose::kYes;
+  if (!IsPresent(out)) return Invalid("out is absent");
+  OCTET_RETURN_IF_ERROR(CheckDevice("out", out, stream));
+  OCTET_RETURN_IF_ERROR(CheckOperand("a", stream, a_transposed, &arguments.a));
+  OCTET_RETURN_IF_ERROR(CheckOperand("b", stream, !b_transposed, &arguments.b));
+  OCTET_RETURN_IF_ERROR(CheckDTypes(a, b, out));
+
+  const int64_t m = a_transposed ? a.data.cols() : a.data.rows();
+  const int64_t k = a_transposed ? a.data.rows() : a.data.cols();
+  const int64_t b_k = b_transposed ? b.data.cols() : b.data.rows();
+  const int64_t n = b_transposed ? b.data.rows() : b.data.cols();
+  const auto operands = [&] {
+    return absl::StrCat("; a is ", a.data.ToString(),
+                        a_transposed ? " transposed" : "", ", b is ",
+                        b.data.ToString(), b_transposed ? " transposed" : "");
+  };
+  if (k != b_k) {
+    return Invalid("k is ", k, " in a and ", b_k, " in b", operands());
+  }
+  if (out.rows() != m || out.cols() != n) {
+    return Invalid("out is ", out.ToString(), ", must be [", m, ", ", n, "]",
+                   operands());
+  }
+  OCTET_RETURN_IF_ERROR(CheckBias(options.bias, n, out.dtype(), stream));
+  if (m == 0 || n == 0) return absl::OkStatus();
+  if (out.data() == nullptr) return Invalid("out has no memory");
+
+  arguments.m = m;
+  arguments.n = n;
+  arguments.k = k;
+  OCTET_ASSIGN_OR_RETURN(internal::GemmKernel * kernel,
+                         internal::GemmSlot().Get(stream.device()));
+  return kernel(stream, arguments);
+}
+
+}  // namespace octet::float8
