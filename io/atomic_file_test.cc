@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/atomic_file.h"
+
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "io/file.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_folder.h"
+
+namespace octet::io {
+namespace {
+
+using ::octet::testing::IsOk;
+using ::octet::testing::StatusIs;
+using ::octet::testing::TempFolder;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(AtomicFileTest, WritesAndReplaces) {
+  const TempFolder folder;
+  const std::string path = folder.Join("a");
+  ASSERT_THAT(WriteFile(path, "one"), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "one");
+  const std::string large(300000, 'x');
+  ASSERT_THAT(WriteFile(path, large), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), large);
+  ASSERT_THAT(WriteFile(path, ""), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, NothingShowsBeforeTheCommit) {
+  const TempFolder folder;
+  const std::string path = folder.Join("a");
+  ASSERT_THAT(WriteFile(path, "old"), IsOk());
+  {
+    OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+    ASSERT_THAT(file.Write("new", 3), IsOk());
+    EXPECT_EQ(ReadFile(path).value(), "old");
+  }
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, AFullDiskIsNamedAndLeavesTheOldFile) {
+  const TempFolder folder;
+  const std::string path = folder.Join("a");
+  ASSERT_THAT(WriteFile(path, "old"), IsOk());
+  // The temporary file is opened through the link: a device that is full.
+  ASSERT_EQ(symlink("/dev/full", folder.Join("a.tmp").c_str()), 0);
+  OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+  const auto full =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               AllOf(HasSubstr(path), HasSubstr("No space left")));
+  EXPECT_THAT(file.Write("new", 3), full);
+  EXPECT_THAT(file.Write("new", 3), full);
+  EXPECT_THAT(file.Commit(), full);
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, AStaleTemporaryFileIsReplaced) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFile(folder.Join("a.tmp"), "left by a kill"), IsOk());
+  ASSERT_THAT(WriteFile(folder.Join("a"), "b"), IsOk());
+  EXPECT_EQ(ReadFile(folder.Join("a")).value(), "b");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, CannotReplaceAFolder) {
+  const TempFolder folder;
+  ASSERT_EQ(mkdir(folder.Join("a").c_str(), 0777), 0);
+  EXPECT_THAT(WriteFile(folder.Join("a"), "b"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(folder.Join("a"))));
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, OneCommitAlone) {
+  const TempFolder folder;
+  OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file,
+                             AtomicFile::Create(folder.Join("a")));
+  ASSERT_THAT(file.Commit(), IsOk());
+  EXPECT_THAT(file.Commit(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(file.Write("b", 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(AtomicFileTest, AMissingFolderIsNotFound) {
+  const TempFolder folder;
+  EXPECT_THAT(WriteFile(folder.Join("none/a"), "b"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none/a")));
+  EXPECT_THAT(SyncFolder(folder.Join("none")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  EXPECT_THAT(SyncFolder(folder.path()), IsOk());
+}
+
+TEST(FileTest, ReadErrorsNameThePath) {
+  const TempFolder folder;
+  EXPECT_THAT(ReadFile(folder.Join("none")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  EXPECT_THAT(MappedFile::Open(folder.Join("none")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  EXPECT_THAT(ReadFile(folder.path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is a folder")));
+}
+
+// Permissions do not bind the superuser: without its capabilities they do.
+class WithoutCapabilities {
+ public:
+  WithoutCapabilities() {
+    if (syscall(SYS_capget, &header_, before_) != 0) return;
+    __user_cap_data_struct none[2] = {before_[0], before_[1]};
+    none[0].effective = none[1].effective = 0;
+    syscall(SYS_capset, &header_, none);
+  }
+  ~WithoutCapabilities() { syscall(SYS_capset, &header_, before_); }
+
+ private:
+  __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct before_[2] = {};
+};
+
+TEST(FileTest, AForbiddenFileIsPermissionDenied) {
+  const TempFolder folder;
+  const std::string path = folder.Join("secret");
+  ASSERT_THAT(WriteFile(path, "a"), IsOk());
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  const WithoutCapabilities scope;
+  EXPECT_THAT(ReadFile(path), StatusIs(absl::StatusCode::kPermissionDenied,
+                                       HasSubstr("/secret")));
+}
+
+TEST(FileTest, ReadsWhatHasNoSize) {
+  OCTET_ASSERT_OK_AND_ASSIGN(const std::string status,
+                             ReadFile("/proc/self/status"));
+  EXPECT_THAT(status, HasSubstr("Pid:"));
+}
+
+TEST(FileTest, Maps) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFile(folder.Join("a"), "abc"), IsOk());
+  ASSERT_THAT(WriteFile(folder.Join("empty"), ""), IsOk());
+  OCTET_ASSERT_OK_AND_ASSIGN(MappedFile file,
+                             MappedFile::Open(folder.Join("a")));
+  const uint8_t* data = file.data();
+  const MappedFile moved = std::move(file);
+  EXPECT_EQ(moved.data(), data);
+  EXPECT_EQ(moved.size(), 3);
+  EXPECT_EQ(moved.data()[2], 'c');
+  OCTET_ASSERT_OK_AND_ASSIGN(const MappedFile empty,
+                             MappedFile::Open(folder.Join("empty")));
+  EXPECT_EQ(empty.size(), 0);
+}
+
+TEST(FileTest, JoinPath) {
+  EXPECT_EQ(JoinPath("a", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("", "b"), "b");
+  EXPECT_EQ(JoinPath("/", "b"), "/b");
+}
+
+}  // namespace
+}  // namespace octet::io
