@@ -24,7 +24,8 @@ void ParallelFor(int64_t n, int64_t grain,
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int64_t chunks = CeilDiv(n, grain);
-  const int64_t threads = std::min<int64_t>(NumThreads(), chunks);
+  [[maybe_unused]] const int64_t threads =
+      std::min<int64_t>(NumThreads(), chunks);
 #if defined(_OPENMP)
   if (threads > 1 && !omp_in_parallel()) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)

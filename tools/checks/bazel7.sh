@@ -21,7 +21,7 @@ if [ ! -e "$root/.ready" ]; then
   # Packages without a tag, and the modules that Bazel would download.
   packages="$(sed -e 's/#.*//' -e '/@/d' "$tree/third_party/apt.txt" | tr '\n' ' ')"
   chroot "$root" env DEBIAN_FRONTEND=noninteractive bash -ec "
-    apt-get update -qq
+    apt-get update -qq -o Acquire::Check-Valid-Until=false  # a mirror may lag
     apt-get install -y -qq --no-install-recommends $packages iproute2 \
       bazel-rules-cc bazel-rules-shell bazel-platforms bazel-skylib bazel-features \
       bazel-rules-java bazel-rules-python bazel-rules-license bazel-rules-proto"
