@@ -49,4 +49,14 @@ std::vector<Isa> UsableIsas() {
   return all;
 }
 
+bool HasBf16Products() {
+#if defined(__x86_64__)
+  static const bool has =
+      BestIsa() == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
+
 }  // namespace octet

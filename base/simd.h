@@ -52,6 +52,9 @@ Isa BestIsa();
 // All that it runs, kScalar first: what a test walks.
 std::vector<Isa> UsableIsas();
 
+// Whether it multiplies bf16 without going through f32 (avx512bf16).
+bool HasBf16Products();
+
 }  // namespace octet
 
 #endif  // OCTET_BASE_SIMD_H_

@@ -20,5 +20,9 @@ TEST(SimdTest, Names) {
   EXPECT_EQ(Name(Isa::kAvx512), "avx512");
 }
 
+TEST(SimdTest, Bf16ProductsAreAnExtensionOfAvx512) {
+  EXPECT_TRUE(!HasBf16Products() || BestIsa() == Isa::kAvx512);
+}
+
 }  // namespace
 }  // namespace octet

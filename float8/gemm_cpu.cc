@@ -258,8 +258,9 @@ absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
   const auto narrow = [](const GemmOperand& x) {
     return x.data.dtype() != DType::kF32;
   };
-  const DType dtype =
-      narrow(g.a) && narrow(g.b) && HasFastBf16() ? DType::kBf16 : DType::kF32;
+  const DType dtype = narrow(g.a) && narrow(g.b) && HasBf16Products()
+                          ? DType::kBf16
+                          : DType::kF32;
   const bool a_folded = IsExactInBf16(g.a), b_folded = IsExactInBf16(g.b);
   const auto fold = [](const GemmOperand& x, bool is_folded) {
     return is_folded && IsFloat8(x.data.dtype()) ? Reciprocals(x)

@@ -97,13 +97,4 @@ absl::Status Product(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
                                  : ProductF32(m, n, k, a, b, mode, c, ldc);
 }
 
-bool HasFastBf16() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
-  return has;
-#else
-  return false;
-#endif
-}
-
 }  // namespace octet::float8::internal

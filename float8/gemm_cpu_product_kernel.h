@@ -35,9 +35,6 @@ absl::Status Product(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
                      const PlainMatrix& b, WriteMode mode, float* c,
                      int64_t ldc);
 
-// Whether this CPU multiplies bf16 faster than f32.
-bool HasFastBf16();
-
 }  // namespace octet::float8::internal
 
 #endif  // OCTET_FLOAT8_GEMM_CPU_PRODUCT_KERNEL_H_

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/simd.h"
 #include "train/adamw.h"
 #include "train/adamw_kernel.h"
 
@@ -14,9 +15,10 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;
 
-inline __attribute__((always_inline)) void Update(
-    const AdamWScalars& s, int64_t n, const float* __restrict gradient,
-    float* __restrict master, float* __restrict m, float* __restrict v) {
+OCTET_ALWAYS_INLINE void Update(const AdamWScalars& s, int64_t n,
+                                const float* __restrict gradient,
+                                float* __restrict master, float* __restrict m,
+                                float* __restrict v) {
   for (int64_t i = 0; i < n; ++i) {
     const float g = gradient[i] * s.gradient_scale;
     const float mean = m[i] + s.one_minus_beta1 * (g - m[i]);
@@ -28,35 +30,22 @@ inline __attribute__((always_inline)) void Update(
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void UpdateAvx2(const AdamWScalars& s,
-                                                int64_t n,
-                                                const float* gradient,
-                                                float* master, float* m,
-                                                float* v) {
+OCTET_TARGET_AVX2 void UpdateAvx2(const AdamWScalars& s, int64_t n,
+                                  const float* gradient, float* master,
+                                  float* m, float* v) {
   Update(s, n, gradient, master, m, v);
 }
-#endif
 
 void UpdatePlain(const AdamWScalars& s, int64_t n, const float* gradient,
                  float* master, float* m, float* v) {
   Update(s, n, gradient, master, m, v);
 }
 
-using UpdateFunction = decltype(&UpdatePlain);
-
-UpdateFunction ChooseUpdate() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return &UpdateAvx2;
-#endif
-  return &UpdatePlain;
-}
-
 }  // namespace
 
 absl::Status AdamWCpu(const Stream&, const AdamWScalars& scalars,
                       absl::Span<const AdamWTensors> tensors) {
-  static const UpdateFunction update = ChooseUpdate();
+  const auto update = BestIsa() == Isa::kScalar ? &UpdatePlain : &UpdateAvx2;
   for (const AdamWTensors& t : tensors) {
     const float* gradient = t.gradient.as<float>();
     float* master = t.master.as<float>();
