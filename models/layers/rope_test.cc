@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/rope.h"
+
+#include <cmath>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/layers/test_tensors.h"
+#include "testing/status_matchers.h"
+
+namespace octet::models {
+namespace {
+
+using octet::testing::IsOk;
+using octet::testing::StatusIs;
+using ::testing::HasSubstr;
+
+RopeOptions Options(int64_t head_dim) {
+  RopeOptions options;
+  options.head_dim = head_dim;
+  return options;
+}
+
+TEST(RopeTest, FrequenciesFallGeometrically) {
+  const std::vector<double> f = RopeFrequencies(Options(8));
+  ASSERT_EQ(f.size(), 4u);
+  EXPECT_DOUBLE_EQ(f[0], 1.0);
+  EXPECT_NEAR(f[1], 0.1, 1e-15);
+  EXPECT_NEAR(f[3], 0.001, 1e-15);
+}
+
+// Llama 3.1 8B: short waves are kept, long ones an eighth, and one between.
+TEST(RopeTest, ScalesLongWavesOnly) {
+  RopeOptions options = Options(128);
+  options.theta = 500000.0;
+  const std::vector<double> plain = RopeFrequencies(options);
+  options.scaling = RopeScaling{8.0, 1.0, 4.0, 8192};
+  const std::vector<double> scaled = RopeFrequencies(options);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const double wavelength = 2.0 * M_PI / plain[i];
+    if (wavelength < 8192.0 / 4.0) {
+      EXPECT_EQ(scaled[i], plain[i]) << i;
+    } else if (wavelength > 8192.0) {
+      EXPECT_NEAR(scaled[i] * 8.0 / plain[i], 1.0, 1e-15) << i;
+    } else {
+      const double smooth = (8192.0 / wavelength - 1.0) / 3.0;
+      EXPECT_NEAR(scaled[i],
+                  (1.0 - smooth) * plain[i] / 8.0 + smooth * plain[i], 1e-15);
+      EXPECT_LT(scaled[i], plain[i]);
+      EXPECT_GT(scaled[i], plain[i] / 8.0);
+    }
+  }
+}
+
+TEST(RopeTest, TurnsPairsHalfAHeadApart) {
+  const Stream stream;
+  OCTET_ASSERT_OK_AND_ASSIGN(const Tensor table,
+                             RopeTable(stream, Options(4), 3, DType::kF64));
+  const Tensor x =
+      MakeTensor(DType::kF64, Shape({1, 2, 1, 4}), {1, 2, 3, 4, 1, 2, 3, 4});
+  ASSERT_THAT(Rope(stream, table, RopeDirection::kForward, x), IsOk());
+  const double c0 = std::cos(1.0), s0 = std::sin(1.0);
+  const double c1 = std::cos(0.01), s1 = std::sin(0.01);
+  const std::vector<double> expected = {
+      1, 2, 3, 4, c0 - 3 * s0, 2 * c1 - 4 * s1, 3 * c0 + s0, 4 * c1 + 2 * s1};
+  EXPECT_LT(ErrorOf(Doubles(x), expected), 1e-15);
+}
+
+TEST(RopeTest, BackwardIsTheInverseAndEachSequenceStartsAtZero) {
+  const Stream stream;
+  const Shape shape({2, 19, 3, 10});
+  for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16}) {
+    const double tolerance = dtype == DType::kF64   ? 1e-15
+                             : dtype == DType::kF32 ? 1e-6
+                                                    : 0x1p-7;
+    OCTET_ASSERT_OK_AND_ASSIGN(const Tensor table,
+                               RopeTable(stream, Options(10), 32, dtype));
+    std::vector<double> values = NormalValues(19 * 30, 5);
+    values.insert(values.end(), values.begin(), values.begin() + 19 * 30);
+    const Tensor before = MakeTensor(dtype, shape, values);
+    const Tensor x = MakeTensor(dtype, shape, values);
+    ASSERT_THAT(Rope(stream, table, RopeDirection::kForward, x), IsOk());
+    EXPECT_GT(ErrorOf(Doubles(x), Doubles(before)), 0.1);
+    const std::vector<double> turned = Doubles(x);
+    EXPECT_EQ(std::vector<double>(turned.begin(), turned.begin() + 570),
+              std::vector<double>(turned.begin() + 570, turned.end()));
+    ASSERT_THAT(Rope(stream, table, RopeDirection::kBackward, x), IsOk());
+    EXPECT_LT(ErrorOf(Doubles(x), Doubles(before)), tolerance);
+  }
+}
+
+TEST(RopeTest, RefusesOddHeadsAndShortTables) {
+  const Stream stream;
+  EXPECT_THAT(
+      RopeTable(stream, Options(5), 3, DType::kF32),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("head_dim is 5")));
+  OCTET_ASSERT_OK_AND_ASSIGN(const Tensor table,
+                             RopeTable(stream, Options(4), 3, DType::kF32));
+  EXPECT_THAT(Rope(stream, table, RopeDirection::kForward,
+                   MakeZeros(DType::kF32, Shape({1, 4, 1, 4}))),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Rope(stream, table, RopeDirection::kForward,
+                   MakeZeros(DType::kF64, Shape({1, 3, 1, 4}))),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace octet::models

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
+#include "base/parallel.h"
+#include "models/layers/elements.h"
+#include "models/layers/swiglu_kernel.h"
+
+namespace octet::models::internal {
+namespace {
+
+constexpr int64_t kGrain = 1 << 13;
+
+template <typename Element>
+struct Forward {
+  template <int kVectorBytes>
+  static OCTET_ALWAYS_INLINE void Run(int64_t begin, int64_t end,
+                                      const Element* gate, const Element* up,
+                                      Element* y) {
+    using T = Math<Element>;
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const T z = Load(gate[i]);
+      Store(z / (T(1) + Exp(-z)) * Load(up[i]), &y[i]);
+    }
+  }
+};
+
+template <typename Element>
+struct Backward {
+  template <int kVectorBytes>
+  static OCTET_ALWAYS_INLINE void Run(int64_t begin, int64_t end,
+                                      const Element* gate, const Element* up,
+                                      const Element* dy, Element* dgate,
+                                      Element* dup) {
+    using T = Math<Element>;
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const T z = Load(gate[i]);
+      const T u = Load(up[i]);
+      const T g = Load(dy[i]);
+      const T sigmoid = T(1) / (T(1) + Exp(-z));
+      const T silu = z * sigmoid;
+      Store(g * u * (sigmoid + silu * (T(1) - sigmoid)), &dgate[i]);
+      Store(g * silu, &dup[i]);
+    }
+  }
+};
+
+}  // namespace
+
+absl::Status SwigluForwardCpu(const Stream&, const TensorView& gate,
+                              const TensorView& up, const TensorView& y) {
+  VisitElement(gate.dtype(), [&](auto element) {
+    using Element = decltype(element);
+    ParallelFor(gate.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
+      RunBest<Forward<Element>>(
+          begin, end, static_cast<const Element*>(gate.data()),
+          static_cast<const Element*>(up.data()), y.as<Element>());
+    });
+  });
+  return absl::OkStatus();
+}
+
+absl::Status SwigluBackwardCpu(const Stream&, const TensorView& gate,
+                               const TensorView& up, const TensorView& dy,
+                               const TensorView& dgate, const TensorView& dup) {
+  VisitElement(gate.dtype(), [&](auto element) {
+    using Element = decltype(element);
+    ParallelFor(gate.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
+      RunBest<Backward<Element>>(begin, end,
+                                 static_cast<const Element*>(gate.data()),
+                                 static_cast<const Element*>(up.data()),
+                                 static_cast<const Element*>(dy.data()),
+                                 dgate.as<Element>(), dup.as<Element>());
+    });
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace octet::models::internal
