@@ -49,21 +49,26 @@ class ParamStore {
   virtual absl::Span<const UnitSpec> units() const = 0;
 
   // Whole weights of a unit, in the order of its spec; valid until Release.
-  // Calls nest. FailedPrecondition for a Release without Acquire.
+  // Calls nest. FailedPrecondition for a Release without Acquire;
+  // InvalidArgument, as in all calls below, for a unit that is none.
   virtual absl::StatusOr<absl::Span<const TensorView>> Acquire(
       int64_t unit) = 0;
   virtual absl::Status Release(int64_t unit) = 0;
 
-  // Whole f32 gradients of a unit, to add to; zero after ZeroGradients.
+  // Whole f32 gradients of a unit, to add to; zero after ZeroGradients. May be
+  // asked for several times before Reduce.
   virtual absl::StatusOr<absl::Span<const TensorView>> Gradients(
       int64_t unit) = 0;
-  // This microbatch has added all it will to the unit's gradients.
+  // This microbatch has added all it will to the unit's gradients: their mean
+  // over the ranks is added to shards()' gradients. FailedPrecondition without
+  // Gradients before it.
   virtual absl::Status Reduce(int64_t unit) = 0;
 
   virtual absl::Span<const ParamShard> shards() const = 0;
+  // Also forgets what was added and not yet reduced.
   virtual absl::Status ZeroGradients() = 0;
   // The master weights were written: refreshes what Acquire gives and moves
-  // version() on.
+  // version() on. FailedPrecondition while a unit is acquired.
   virtual absl::Status WeightsChanged() = 0;
   // Changes whenever the weights may have: what caches made from them compare.
   virtual int64_t version() const = 0;
