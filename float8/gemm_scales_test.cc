@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Scaled operands against sums in double, for every granularity; and that the
+// comparison can fail.
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "float8/cast.h"
+#include "float8/gemm.h"
+#include "gtest/gtest.h"
+#include "testing/numbers.h"
+#include "testing/random_tensor.h"
+#include "testing/status_matchers.h"
+#include "testing/tensor_matchers.h"
+#include "testing/test_device.h"
+
+namespace octet::float8 {
+namespace {
+
+using octet::testing::FromDoubles;
+using octet::testing::IsNear;
+using octet::testing::IsOk;
+using octet::testing::RandomOptions;
+using octet::testing::RandomTensor;
+using octet::testing::RelativeError;
+using octet::testing::ToDevice;
+using octet::testing::ToDoubles;
+using octet::testing::ToHost;
+using ::testing::Each;
+using ::testing::Not;
+
+// f32 sums of up to 515 products, relative to the norm of the result.
+constexpr double kTolerance = 3e-6;
+
+class GemmScalesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    OCTET_TEST_STREAM(stream);
+    stream_ = stream;
+  }
+
+  Tensor Random(const Shape& shape, uint64_t seed) {
+    RandomOptions options;
+    options.outliers = 3;
+    absl::StatusOr<Tensor> host =
+        RandomTensor(DType::kBf16, shape, seed, options);
+    EXPECT_THAT(host, IsOk());
+    absl::StatusOr<Tensor> device = ToDevice(stream_, *host);
+    EXPECT_THAT(device, IsOk());
+    return *std::move(device);
+  }
+
+  Quantized Quantise(const TensorView& in, Granularity granularity,
+                     ScaleRounding rounding, DType dtype) {
+    Quantized q;
+    EXPECT_THAT(Cast(stream_, in, {dtype, granularity, rounding}, &q), IsOk());
+    return q;
+  }
+
+  // q / scale in double.
+  std::vector<double> Meaning(const Quantized& q) {
+    EXPECT_THAT(stream_.Synchronize(), IsOk());
+    std::vector<double> values = *ToDoubles(q.data);
+    const std::vector<double> scales = *ToDoubles(q.scale);
+    const int64_t rows = q.data.view().rows(), cols = q.data.view().cols();
+    const Tile tile = TileOf(q.plan.granularity);
+    const int64_t across = q.scale.view().cols();
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < cols; ++j) {
+        values[i * cols + j] /=
+            scales[(tile.rows == 0 ? 0 : i / tile.rows) * across +
+                   (tile.cols == 0 ? 0 : j / tile.cols)];
+      }
+    }
+    return values;
+  }
+
+  // a [m, k] b [n, k]^T from doubles.
+  Tensor Product(const std::vector<double>& a, const std::vector<double>& b,
+                 int64_t m, int64_t n, int64_t k) {
+    std::vector<double> out(m * n, 0.0);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t p = 0; p < k; ++p) {
+          out[i * n + j] += a[i * k + p] * b[j * k + p];
+        }
+      }
+    }
+    return *FromDoubles(out, DType::kF64, Shape({m, n}));
+  }
+
+  Tensor Run(const GemmOperand& a, const GemmOperand& b, int64_t m, int64_t n,
+             const GemmOptions& options = {}) {
+    absl::StatusOr<Tensor> out =
+        Tensor::Zeros(stream_, DType::kF32, Shape({m, n}));
+    EXPECT_THAT(out, IsOk());
+    EXPECT_THAT(Gemm(stream_, a, b, options, *out), IsOk());
+    absl::StatusOr<Tensor> host = ToHost(stream_, *out);
+    EXPECT_THAT(host, IsOk());
+    return *std::move(host);
+  }
+
+  Stream stream_;
+};
+
+// The granularity whose tiles lie the other way.
+Granularity Flipped(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::kRow:
+      return Granularity::kColumn;
+    case Granularity::kBlock1x128:
+      return Granularity::kBlock128x1;
+    case Granularity::kBlock1x32:
+      return Granularity::kBlock32x1;
+    default:
+      return granularity;
+  }
+}
+
+TEST_F(GemmScalesTest, EveryPairOfGranularities) {
+  if (stream_.device().kind != DeviceKind::kCpu) {
+    GTEST_SKIP() << "not every pair on a GPU";
+  }
+  constexpr int64_t kM = 130, kN = 35, kK = 291;
+  const Tensor a = Random(Shape({kM, kK}), 1);
+  const Tensor b = Random(Shape({kN, kK}), 2);
+  const Tensor unquantised = Product(*ToDoubles(a), *ToDoubles(b), kM, kN, kK);
+  const std::vector<Granularity> granularities = {
+      Granularity::kTensor, Granularity::kRow, Granularity::kBlock1x128,
+      Granularity::kBlock128x128, Granularity::kBlock1x32};
+  for (const Granularity of_a : granularities) {
+    for (const Granularity of_b : granularities) {
+      for (const ScaleRounding rounding :
+           {ScaleRounding::kExact, ScaleRounding::kPowerOfTwo}) {
+        SCOPED_TRACE(
+            absl::StrCat(Name(of_a), " ", Name(of_b), " ", Name(rounding)));
+        const Quantized qa = Quantise(a, of_a, rounding, DType::kF8E5M2);
+        const Quantized qb = Quantise(b, of_b, rounding, DType::kF8E4M3);
+        const Tensor want = Product(Meaning(qa), Meaning(qb), kM, kN, kK);
+        EXPECT_THAT(
+            Run(OperandOf(qa), OperandOf(qb, Transpose::kYes), kM, kN).view(),
+            IsNear(want, kTolerance));
+        // The quantised product is near the product, too: scales do not just
+        // cancel between the two sides.
+        EXPECT_THAT(want.view(), IsNear(unquantised, 0.12));
+      }
+    }
+  }
+}
+
+// Operands stored the other way round, as wgrad has both.
+TEST_F(GemmScalesTest, TransposedOperands) {
+  if (stream_.device().kind != DeviceKind::kCpu) {
+    GTEST_SKIP() << "not every granularity on a GPU";
+  }
+  constexpr int64_t kM = 67, kN = 130, kK = 515;
+  const Tensor a_t = Random(Shape({kK, kM}), 3);
+  const Tensor b_t = Random(Shape({kK, kN}), 4);
+  const auto transposed = [](const std::vector<double>& x, int64_t rows,
+                             int64_t cols) {
+    std::vector<double> out(x.size());
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < cols; ++j) out[j * rows + i] = x[i * cols + j];
+    }
+    return out;
+  };
+  for (const Granularity g :
+       {Granularity::kRow, Granularity::kBlock1x128, Granularity::kBlock1x32,
+        Granularity::kBlock128x128}) {
+    SCOPED_TRACE(Name(g));
+    const Quantized qa =
+        Quantise(a_t, Flipped(g), ScaleRounding::kExact, DType::kF8E4M3);
+    const Quantized qb =
+        Quantise(b_t, Flipped(g), ScaleRounding::kExact, DType::kF8E4M3);
+    const Tensor want = Product(transposed(Meaning(qa), kK, kM),
+                                transposed(Meaning(qb), kK, kN), kM, kN, kK);
+    GemmOptions options;
+    EXPECT_THAT(
+        Run(OperandOf(qa, Transpose::kYes), OperandOf(qb), kM, kN).view(),
+        IsNear(want, kTolerance));
+  }
+}
+
+// A comparison by absolute error, or with a wrong scale on both sides, would
+// let these pass.
+TEST_F(GemmScalesTest, AWrongResultIsSeen) {
+  constexpr int64_t kM = 32, kN = 48, kK = 64;
+  const Tensor a = Random(Shape({kM, kK}), 5);
+  const Tensor b = Random(Shape({kN, kK}), 6);
+  const Quantized qa =
+      Quantise(a, Granularity::kTensor, ScaleRounding::kExact, DType::kF8E4M3);
+  const Quantized qb =
+      Quantise(b, Granularity::kTensor, ScaleRounding::kExact, DType::kF8E4M3);
+  const Tensor want = Product(Meaning(qa), Meaning(qb), kM, kN, kK);
+  EXPECT_THAT(Run(OperandOf(qa), OperandOf(qb, Transpose::kYes), kM, kN).view(),
+              IsNear(want, kTolerance));
+
+  const Tensor zeros =
+      *FromDoubles(std::vector<double>(kM * kN), DType::kF32, Shape({kM, kN}));
+  EXPECT_THAT(zeros.view(), Not(IsNear(want, kTolerance)));
+  EXPECT_DOUBLE_EQ(RelativeError(zeros, want), 1.0);
+
+  const double scale = (*ToDoubles(qa.scale))[0];
+  const Tensor inverse = *ToDevice(
+      stream_, *FromDoubles({1.0 / scale}, DType::kF32, Shape({1, 1})));
+  GemmOperand swapped = OperandOf(qa);
+  swapped.scale = inverse;
+  EXPECT_THAT(Run(swapped, OperandOf(qb, Transpose::kYes), kM, kN).view(),
+              Not(IsNear(want, kTolerance)));
+}
+
+TEST_F(GemmScalesTest, RowScalesKeepTheirSides) {
+  std::vector<double> a(16 * 16), b(16 * 16), want(16 * 16);
+  for (int64_t i = 0; i < 256; ++i) {
+    a[i] = i / 16 < 8 ? 1.0 : 8.0;
+    b[i] = i % 16 < 8 ? 2.0 : 4.0;
+    want[i] = 16 * a[i] * b[i];
+  }
+  const Tensor a_tensor =
+      *ToDevice(stream_, *FromDoubles(a, DType::kBf16, Shape({16, 16})));
+  const Tensor b_tensor =
+      *ToDevice(stream_, *FromDoubles(b, DType::kBf16, Shape({16, 16})));
+  const Quantized qa = Quantise(a_tensor, Granularity::kRow,
+                                ScaleRounding::kExact, DType::kF8E4M3);
+  const Quantized qb = Quantise(b_tensor, Granularity::kColumn,
+                                ScaleRounding::kExact, DType::kF8E4M3);
+  const Tensor out = Run(OperandOf(qa), OperandOf(qb), 16, 16);
+  EXPECT_THAT(out.view(),
+              IsNear(*FromDoubles(want, DType::kF64, Shape({16, 16})), 1e-6));
+}
+
+// One block holds the whole matrix: another granularity, the same scale.
+TEST_F(GemmScalesTest, OneBlockIsTheTensor) {
+  const Tensor a = Random(Shape({128, 128}), 7);
+  const Tensor b = Random(Shape({128, 128}), 8);
+  Quantized q[2][2];
+  for (int i = 0; i < 2; ++i) {
+    const Granularity g =
+        i == 0 ? Granularity::kTensor : Granularity::kBlock128x128;
+    q[i][0] = Quantise(a, g, ScaleRounding::kExact, DType::kF8E4M3);
+    q[i][1] = Quantise(b, g, ScaleRounding::kExact, DType::kF8E4M3);
+  }
+  if (stream_.device().kind != DeviceKind::kCpu) {
+    GTEST_SKIP() << "128x128 on both sides is no GPU mode";
+  }
+  EXPECT_THAT(Run(OperandOf(q[0][0]), OperandOf(q[0][1]), 128, 128).view(),
+              octet::testing::BitwiseEq(
+                  Run(OperandOf(q[1][0]), OperandOf(q[1][1]), 128, 128)));
+}
+
+// Rows of i + 1 in a number that no block, vector or alignment divides.
+TEST_F(GemmScalesTest, OddNumbersOfRows) {
+  for (const int64_t m : {1, 3, 5, 33, 130}) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < m * 256; ++i) values.push_back(i / 256 + 1);
+    const Tensor a =
+        *ToDevice(stream_, *FromDoubles(values, DType::kBf16, Shape({m, 256})));
+    const Tensor ones =
+        *ToDevice(stream_, *FromDoubles(std::vector<double>(16 * 256, 1.0),
+                                        DType::kBf16, Shape({16, 256})));
+    const Quantized qa = Quantise(a, Granularity::kBlock1x128,
+                                  ScaleRounding::kExact, DType::kF8E4M3);
+    EXPECT_EQ(qa.scale.shape(), Shape({m, 2}));
+    const Quantized qb = Quantise(ones, Granularity::kBlock128x128,
+                                  ScaleRounding::kExact, DType::kF8E4M3);
+    const Tensor out =
+        Run(OperandOf(qa), OperandOf(qb, Transpose::kYes), m, 16);
+    const std::vector<double> got = *ToDoubles(out);
+    for (int64_t i = 0; i < m * 16; ++i) {
+      EXPECT_NEAR(got[i] / (256.0 * (i / 16 + 1)), 1.0, 0.0625) << i;
+    }
+  }
+}
+
+// A tensor, row or block of zeros makes no NaN.
+TEST_F(GemmScalesTest, ZerosStayZero) {
+  const Tensor zeros =
+      *ToDevice(stream_, *FromDoubles(std::vector<double>(256 * 256),
+                                      DType::kBf16, Shape({256, 256})));
+  const Tensor b = Random(Shape({256, 256}), 9);
+  for (const ScaleRounding rounding :
+       {ScaleRounding::kExact, ScaleRounding::kPowerOfTwo,
+        ScaleRounding::kE8m0}) {
+    for (const Granularity g :
+         {Granularity::kTensor, Granularity::kRow, Granularity::kBlock1x128}) {
+      if (rounding == ScaleRounding::kE8m0 &&
+          stream_.device().kind != DeviceKind::kCpu) {
+        continue;
+      }
+      const Quantized qa = Quantise(zeros, g, rounding, DType::kF8E4M3);
+      const Quantized qb = Quantise(b, g, rounding, DType::kF8E4M3);
+      const Tensor out =
+          Run(OperandOf(qa), OperandOf(qb, Transpose::kYes), 256, 256);
+      EXPECT_THAT(*ToDoubles(out), Each(0.0));
+    }
+  }
+}
+
+// Power-of-two scales so far out that they must not be folded into bf16.
+TEST_F(GemmScalesTest, ExtremePowersOfTwo) {
+  const Tensor codes =
+      *ToDevice(stream_, *FromDoubles(std::vector<double>(16 * 16, 1.0),
+                                      DType::kF8E4M3, Shape({16, 16})));
+  const Tensor large =
+      *ToDevice(stream_, *FromDoubles({0x1p100}, DType::kF32, Shape({1, 1})));
+  const Tensor small =
+      *ToDevice(stream_, *FromDoubles({0x1p-100}, DType::kF32, Shape({1, 1})));
+  GemmOperand a = OperandOf(codes.view()), b = OperandOf(codes.view());
+  a.scale = large;
+  b.scale = small;
+  EXPECT_THAT(*ToDoubles(Run(a, b, 16, 16)), Each(16.0));
+}
+
+}  // namespace
+}  // namespace octet::float8
