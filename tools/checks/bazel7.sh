@@ -13,18 +13,33 @@ root="${OCTET_SID:-$HOME/.cache/octet-sid}"
 [ $# -gt 0 ] || set -- --config=cpu //...
 [ "$(id -u)" = 0 ] || { echo "bazel7: run me as root: I make a chroot"; exit 1; }
 
+# Runs a bash script in the chroot; mounts end with their namespace.
+# usage: inside UNSHARE_OPTION SCRIPT ARGUMENT...
+inside() {
+  unshare "$1" --mount --propagation private bash -ec '
+    root="$1"; shift
+    ip link set lo up 2> /dev/null || true
+    for folder in proc dev sys; do mount --rbind "/$folder" "$root/$folder"; done
+    exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+      PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -ec "$@"' bash "$root" "$2" bash "${@:3}"
+}
+
 if [ ! -e "$root/.ready" ]; then
   command -v debootstrap > /dev/null || { echo "bazel7: install debootstrap"; exit 1; }
   mkdir -p "$root"
-  debootstrap --variant=minbase sid "$root" ${MIRROR:+"$MIRROR"}
+  if [ ! -e "$root/.base" ]; then
+    debootstrap --variant=minbase sid "$root" ${MIRROR:+"$MIRROR"}
+    touch "$root/.base"
+  fi
   cp /etc/resolv.conf "$root/etc/"
   # Packages without a tag, and the modules that Bazel would download.
   packages="$(sed -e 's/#.*//' -e '/@/d' "$tree/third_party/apt.txt" | tr '\n' ' ')"
-  chroot "$root" env DEBIAN_FRONTEND=noninteractive bash -ec "
-    apt-get update -qq -o Acquire::Check-Valid-Until=false  # a mirror may lag
-    apt-get install -y -qq --no-install-recommends $packages iproute2 \
-      bazel-rules-cc bazel-rules-shell bazel-platforms bazel-skylib bazel-features \
-      bazel-rules-java bazel-rules-python bazel-rules-license bazel-rules-proto"
+  # A mirror may lag, hence the expired lists.
+  inside --uts '
+    apt-get update -qq -o Acquire::Check-Valid-Until=false
+    apt-get install -y -qq --no-install-recommends "$@"' $packages iproute2 \
+    bazel-rules-cc bazel-rules-shell bazel-platforms bazel-skylib bazel-features \
+    bazel-rules-java bazel-rules-python bazel-rules-license bazel-rules-proto
   touch "$root/.ready"
 fi
 
@@ -49,19 +64,14 @@ rm -rf "$root/tmp/tree"
 mkdir -p "$root/tmp/tree"
 git -C "$tree" ls-files -z | tar -C "$tree" --null -T - -cf - | tar -C "$root/tmp/tree" -xf -
 
-# The mounts end with their namespace; the network namespace keeps Bazel offline.
-exec unshare --mount --net --propagation private bash -ec '
-  root="$1"; shift
-  ip link set lo up
-  for folder in proc dev sys; do mount --rbind "/$folder" "$root/$folder"; done
-  chroot "$root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c "
-    cd /tmp/tree
-    overrides=(--override_module=rules_shell=/usr/share/bazel/rules/shell)
-    for module in buildozer protobuf zlib apple_support; do
-      overrides+=(--override_module=\$module=/tmp/modules/\$module)
-    done
-    bazel test \"\${overrides[@]}\" \"\$@\"
-    result=\$?
-    bazel shutdown
-    exit \$result" bash "$@"
-' bash "$root" "$@"
+# A network namespace of its own keeps Bazel offline.
+inside --net '
+  cd /tmp/tree
+  overrides=(--override_module=rules_shell=/usr/share/bazel/rules/shell)
+  for module in buildozer protobuf zlib apple_support; do
+    overrides+=("--override_module=$module=/tmp/modules/$module")
+  done
+  result=0
+  bazel test "${overrides[@]}" "$@" || result=$?
+  bazel shutdown
+  exit $result' "$@"
