@@ -37,6 +37,13 @@
 #define OCTET_TARGET_AVX512
 #endif
 
+// Before a loop: no iteration reads what another one writes.
+#if defined(__clang__)
+#define OCTET_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define OCTET_IVDEP _Pragma("GCC ivdep")
+#endif
+
 namespace octet {
 
 // In rising order: a CPU that has one has those before it.

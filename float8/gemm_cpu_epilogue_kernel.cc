@@ -36,7 +36,7 @@ OCTET_ALWAYS_INLINE void FinishLoop(int64_t n, const float* sums, float row,
   const float* const col = e.col;
   const float* const bias = e.bias;
   const float alpha = e.alpha, beta = e.beta;
-#pragma GCC ivdep
+  OCTET_IVDEP
   for (int64_t j = 0; j < n; ++j) {
     float value = alpha * (sums[j] * (row * col[j]));
     if (kBeta) value = value + beta * Load(out + j);
@@ -65,12 +65,12 @@ OCTET_ALWAYS_INLINE void AddScaledRow(int64_t n, const float* part, float row,
                                       const float* col, WriteMode mode,
                                       float* total) {
   if (mode == WriteMode::kAdd) {
-#pragma GCC ivdep
+    OCTET_IVDEP
     for (int64_t j = 0; j < n; ++j) {
       total[j] = total[j] + part[j] * (row * col[j]);
     }
   } else {
-#pragma GCC ivdep
+    OCTET_IVDEP
     for (int64_t j = 0; j < n; ++j) total[j] = part[j] * (row * col[j]);
   }
 }

@@ -25,12 +25,15 @@ TEST(TileKernelTest, IndexIsSixtyFourBits) {
 TEST(TileKernelTest, PiecesCoverTheMatrixOnce) {
   for (Granularity granularity : kAll) {
     const Tile tile = TileOf(granularity);
-    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1},
-                                     {1, 70000},
-                                     {300, 5},
-                                     {130, 257},
-                                     {3, 9000},
-                                     {260, 1030}}) {
+    for (const auto& size : {std::pair<int64_t, int64_t>{1, 1},
+                             {1, 70000},
+                             {300, 5},
+                             {130, 257},
+                             {3, 9000},
+                             {260, 1030}}) {
+      // Lambdas of C++17 cannot capture structured bindings.
+      const int64_t rows = size.first;
+      const int64_t cols = size.second;
       SCOPED_TRACE(::testing::Message()
                    << Name(granularity) << " of " << rows << "x" << cols);
       const TileWalk walk(granularity, rows, cols);

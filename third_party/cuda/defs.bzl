@@ -7,7 +7,7 @@ can depend on it and it can depend on any cc_library.
 """
 
 load("@local_cuda//:defs.bzl", "CUDA")
-load("@rules_cc//cc:defs.bzl", "cc_test")
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
@@ -197,10 +197,23 @@ def cuda_library(name, **kwargs):
       **kwargs: as for cc_library, with copts for nvcc and archs to override
         --cuda_archs.
     """
+    compatible = kwargs.pop("target_compatible_with", []) + requires_cuda()
+    visibility = kwargs.pop("visibility", None)
+    shared = {k: kwargs[k] for k in ["hdrs", "deps", "testonly"] if k in kwargs}
     _cuda_library(
-        name = name,
-        target_compatible_with = kwargs.pop("target_compatible_with", []) + requires_cuda(),
+        name = name + ".nvcc",
+        target_compatible_with = compatible,
+        visibility = ["//visibility:private"],
         **kwargs
+    )
+
+    # The headers are a cc_library's, which clang's layering check knows.
+    shared["deps"] = shared.get("deps", []) + [":" + name + ".nvcc"]
+    cc_library(
+        name = name,
+        target_compatible_with = compatible,
+        visibility = visibility,
+        **shared
     )
 
 def device_test(name, srcs, deps, cuda_deps, tags = [], env = {}, **kwargs):
