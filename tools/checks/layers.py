@@ -62,6 +62,15 @@ def is_test(path):
     return folder(path) == "testing" or stem.endswith(("_test", "_benchmark"))
 
 
+def testonly_files(path, text):
+    """Sources of the targets that a BUILD file declares testonly."""
+    out = set()
+    for block in re.findall(r"^\w+\(.*?^\)", text, re.M | re.S):
+        if re.search(r"\btestonly\s*=\s*(True|1)", block):
+            out |= {os.path.dirname(path) + "/" + f for f in re.findall(r'"([\w.-]+\.(?:h|cc|cu|cuh))"', block)}
+    return out
+
+
 def guard(path):
     """float8/cast.h -> OCTET_FLOAT8_CAST_H_"""
     return "OCTET_" + re.sub(r"[^A-Z0-9]", "_", path.upper()) + "_"
@@ -85,21 +94,21 @@ def check_external(path, line, library, out):
         out.append((path, line, "%s must not use @%s" % (here, library)))
 
 
-def check_includes(path, lines, out):
+def check_includes(path, lines, test, out):
     for number, text in enumerate(lines, 1):
         match = _INCLUDE.match(text)
         if not match:
             continue
         quoted, header = match.group(1) == '"', match.group(2)
         if quoted:
-            check_arrow(path, number, folder(header), is_test(path), out)
+            check_arrow(path, number, folder(header), test, out)
         for prefix, library in EXTERNAL_HEADERS.items():
             if header.startswith(prefix):
                 check_external(path, number, library, out)
         ours = quoted and folder(header) in ARROWS
         if _CUDA_HEADER.match(header) and not ours and not _CUDA_LEAF.search(path):
             out.append((path, number, "%s is for *_cuda, *_nccl, cuda_*, .cu and .cuh files alone" % header))
-        if ours and _CUDA_LEAF.search(header) and not _CUDA_LEAF.search(path) and not is_test(path):
+        if ours and _CUDA_LEAF.search(header) and not _CUDA_LEAF.search(path) and not test:
             out.append((path, number, "%s is a CUDA leaf's, and this file is none" % header))
 
 
@@ -159,7 +168,7 @@ def check_test(path, text, out):
         out.append((path, text.count("\n", 0, match.start(1)) + 1, "TEST(%s) is empty" % match.group(1)))
 
 
-def check_file(path, text):
+def check_file(path, text, testonly=()):
     """The findings (path, line, what) of one file; `path` is relative to the root."""
     out = []
     lines = text.splitlines()
@@ -172,7 +181,7 @@ def check_file(path, text):
     if os.path.basename(path) == "BUILD":
         check_build(path, lines, out)
     if path.endswith(CODE) and folder(path) in ARROWS:
-        check_includes(path, lines, out)
+        check_includes(path, lines, is_test(path) or path in testonly, out)
         check_conditionals(path, lines, out)
         check_test(path, text, out)
         if path.endswith((".h", ".cuh")):
@@ -184,17 +193,20 @@ def main(argv):
     here = os.path.dirname(os.path.abspath(__file__))
     root = argv[1] if len(argv) > 1 else os.path.dirname(os.path.dirname(here))
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
-    findings, files = [], 0
+    texts = {}
     for path in filter(None, listing.split("\0")):
         full = os.path.join(root, path)
-        if not path.endswith(LICENSED) or not os.path.isfile(full):
-            continue
-        files += 1
-        with open(full, encoding="utf-8") as f:
-            findings += check_file(path, f.read())
+        if path.endswith(LICENSED) and os.path.isfile(full):
+            with open(full, encoding="utf-8") as f:
+                texts[path] = f.read()
+    testonly = set()
+    for path, text in texts.items():
+        if os.path.basename(path) == "BUILD":
+            testonly |= testonly_files(path, text)
+    findings = [finding for path, text in texts.items() for finding in check_file(path, text, testonly)]
     for finding in findings:
         print("%s:%d: %s" % finding)
-    print("layers: %d files, %d findings" % (files, len(findings)))
+    print("layers: %d files, %d findings" % (len(texts), len(findings)))
     return 1 if findings else 0
 
 

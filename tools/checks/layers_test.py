@@ -49,6 +49,14 @@ class LayersTest(unittest.TestCase):
         self.good("train/a_test.cc", L + '#include "testing/goldens.h"\nTEST(A, B) { EXPECT_TRUE(F()); }\n')
         self.good("train/a_benchmark.cc", L + '#include "testing/random.h"\n')
 
+    def test_testonly_libraries_are_tests(self):
+        build = 'cc_library(\n    name = "a",\n    testonly = True,\n    srcs = ["suite.cc"],\n)\n\ncc_library(\n    srcs = ["b.cc"],\n)\n'
+        testonly = layers.testonly_files("fsdp/BUILD", build)
+        self.assertEqual(testonly, {"fsdp/suite.cc"})
+        text = L + '#include "testing/goldens.h"\n'
+        self.assertEqual(layers.check_file("fsdp/suite.cc", text, testonly), [])
+        self.assertEqual(len(layers.check_file("fsdp/b.cc", text, testonly)), 1)
+
     def test_external_libraries(self):
         self.bad("base/BUILD", B + '"@nlohmann_json//:json"\n', "base must not use @nlohmann_json")
         self.bad("io/a.cc", L + '#include "dnnl.hpp"\n', "io must not use @onednn")
