@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "float8/format_kernel.h"
+#include "float8/format_kernel_bits.h"
+
+namespace octet::float8::internal {
+namespace {
+
+// Magnitudes are compared as integers in the input's own type: their order is
+// that of the values, with infinity and then NaN on top.
+OCTET_ALWAYS_INLINE uint32_t Magnitude(float x) { return Bits(x) & kMagnitude; }
+OCTET_ALWAYS_INLINE uint16_t Magnitude(Bfloat16 x) { return x.bits & 0x7fff; }
+OCTET_ALWAYS_INLINE uint16_t Magnitude(Float16 x) { return x.bits & 0x7fff; }
+
+OCTET_ALWAYS_INLINE float OfMagnitude(uint32_t m, float) { return FromBits(m); }
+OCTET_ALWAYS_INLINE float OfMagnitude(uint32_t m, Bfloat16) {
+  return FromBits(m << 16);
+}
+OCTET_ALWAYS_INLINE float OfMagnitude(uint32_t m, Float16) {
+  return Load(Float16{static_cast<uint16_t>(m)});
+}
+
+// The larger of two amax values; every NaN becomes the same one.
+OCTET_ALWAYS_INLINE float MaxOf(float a, float b) {
+  const uint32_t m = std::max(Bits(a), Bits(b));
+  return FromBits(m > kInfinity ? 0x7fc00000u : m);
+}
+
+template <typename T>
+OCTET_ALWAYS_INLINE void AmaxBlocks(const T* __restrict in, int64_t n,
+                                    int64_t block, float* __restrict amax) {
+  using Unsigned = decltype(Magnitude(T{}));
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t end = std::min(n, begin + block);
+    Unsigned largest = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const Unsigned m = Magnitude(in[i]);
+      largest = m > largest ? m : largest;
+    }
+    *amax = MaxOf(*amax, OfMagnitude(largest, T{}));
+    ++amax;
+  }
+}
+
+template <typename T>
+OCTET_ALWAYS_INLINE void AmaxColumns(const T* __restrict in, int64_t n,
+                                     float* __restrict amax) {
+  for (int64_t i = 0; i < n; ++i) {
+    amax[i] = MaxOf(amax[i], FromBits(Bits(Load(in[i])) & kMagnitude));
+  }
+}
+
+// Each loop, once for each instruction set.
+template <typename T>
+struct Amaxes {
+  static void Blocks(const T* in, int64_t n, int64_t block, float* amax) {
+    AmaxBlocks<T>(in, n, block, amax);
+  }
+  OCTET_TARGET_AVX2 static void BlocksAvx2(const T* in, int64_t n,
+                                           int64_t block, float* amax) {
+    AmaxBlocks<T>(in, n, block, amax);
+  }
+  OCTET_TARGET_AVX512 static void BlocksAvx512(const T* in, int64_t n,
+                                               int64_t block, float* amax) {
+    AmaxBlocks<T>(in, n, block, amax);
+  }
+  static void Columns(const T* in, int64_t n, float* amax) {
+    AmaxColumns<T>(in, n, amax);
+  }
+  OCTET_TARGET_AVX2 static void ColumnsAvx2(const T* in, int64_t n,
+                                            float* amax) {
+    AmaxColumns<T>(in, n, amax);
+  }
+  OCTET_TARGET_AVX512 static void ColumnsAvx512(const T* in, int64_t n,
+                                                float* amax) {
+    AmaxColumns<T>(in, n, amax);
+  }
+  static constexpr AmaxKernels<T> kTable[kNumIsas] = {
+      {&Blocks, &Columns},
+      {&BlocksAvx2, &ColumnsAvx2},
+      {&BlocksAvx512, &ColumnsAvx512},
+  };
+};
+
+}  // namespace
+
+template <typename T>
+const AmaxKernels<T>& AmaxKernelsFor(Isa isa) {
+  return Amaxes<T>::kTable[static_cast<int>(isa)];
+}
+
+#define OCTET_INSTANTIATE(T) \
+  template const AmaxKernels<T>& AmaxKernelsFor<T>(Isa)
+OCTET_INSTANTIATE(float);
+OCTET_INSTANTIATE(Bfloat16);
+OCTET_INSTANTIATE(Float16);
+#undef OCTET_INSTANTIATE
+
+}  // namespace octet::float8::internal
