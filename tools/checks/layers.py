@@ -59,7 +59,9 @@ def folder(path):
 
 def is_test(path):
     stem = os.path.splitext(os.path.basename(path))[0]
-    return folder(path) == "testing" or stem.endswith(("_test", "_benchmark"))
+    return folder(path) == "testing" or stem.endswith(
+        ("_test", "_benchmark", "_conformance")
+    )
 
 
 def testonly_files(path, text):
