@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+
+# The real command on good and bad input: float8_test.sh FLOAT8 GOLDEN.safetensors
+set -u
+float8=$PWD/$1
+golden=$PWD/$2
+unset BUILD_WORKING_DIRECTORY
+cd "$TEST_TMPDIR" || exit 1
+failures=0
+
+# run ARGS: leaves status, and the files out and err.
+run() {
+  "$float8" "$@" >out 2>err
+  status=$?
+}
+
+fail() {
+  echo "FAILED: $*"
+  cat out err
+  failures=$((failures + 1))
+}
+
+# prints PATTERN ARGS: exit 0, nothing on stderr, a line of stdout matches.
+prints() {
+  local pattern=$1
+  shift
+  run "$@"
+  [ $status = 0 ] && [ ! -s err ] && grep -Eq -- "$pattern" out ||
+    fail "float8 $*: status $status, wanted $pattern"
+}
+
+# refuses CODE TEXT ARGS: that exit code, TEXT on stderr, nothing on stdout.
+refuses() {
+  local code=$1 text=$2
+  shift 2
+  run "$@"
+  [ $status = "$code" ] && [ ! -s out ] && grep -Fq -- "$text" err ||
+    fail "float8 $*: status $status, wanted $code and $text"
+}
+
+prints '^1.0 +0x38  1$' encode --format=e4m3 1.0 464 nan
+prints '^464 +0x7e  448$' encode --format=e4m3 1.0 464 nan
+prints '^nan +0x7f  nan$' encode 1.0 464 nan
+prints '^465 +0x7f  nan$' encode --no-saturate 465
+prints '^-1e30 +0xfc  -inf$' encode --no-saturate --format e5m2 -1e30
+prints '^1.0625000009313226 +0x39  1.125$' encode 1.0625000009313226
+prints '^0x7b  0 11110 11  57344$' decode --format=e5m2 7b 0x01
+prints '^0x01  0 00000 01  1.52587891e-05$' decode --format=e5m2 7b 0x01
+prints '^0x80  1 0000 000  -0$' decode 80
+prints '^0xfe  1 1111 110  -448$' table --format=e4m3
+[ "$(wc -l <out)" = 257 ] || fail "table: $(wc -l <out) lines, wanted 257"
+prints '^scale +149.333328 \(f32 0x43155555\)$' scale --amax=3 --format=e4m3
+prints '^scale +128 ' scale --amax=3 --format=e4m3 --rounding=pow2
+prints '^1 / scale +0.0078125 ' scale --amax=3 --rounding e8m0
+prints '^scale +4.47999986e\+14 ' scale --amax=0
+
+prints '^x .*tensorwise .*e4m3 tensor exact +3[0-9]\.[0-9]+ +0% ' \
+  error "$golden" --tensor=x --recipe=tensorwise
+[ "$(wc -l <out)" = 2 ] || fail "one tensor, one recipe: $(wc -l <out) lines"
+prints '^grad_output .*mxfp8' error "$golden"
+prints 'tensors of other types are left out$' error "$golden"
+
+# Every value that --help names is taken.
+prints '^usage: float8' --help
+prints '^usage: float8' scale --help
+recipes=$(sed -n 's/^Recipes: //p' out | tr -d ,)
+[ -n "$recipes" ] || fail "--help lists no recipes"
+for recipe in $recipes; do
+  prints '^w ' error "$golden" --tensor=w --recipe="$recipe"
+done
+for format in e4m3 e5m2; do
+  for rounding in exact pow2 e8m0; do
+    prints '^scale ' scale --amax=1 --format=$format --rounding=$rounding
+  done
+done
+
+refuses 2 'no command'
+refuses 2 'no command "encrypt"' encrypt 1
+refuses 2 '--format=e3m4' encode --format=e3m4 1
+refuses 2 '"1.0x" is no number' encode 1.0x
+refuses 2 'encode needs values' encode
+refuses 2 '"100" is no byte' decode 100
+refuses 2 '"g1" is no byte' decode 01 g1
+refuses 2 '"-1" is no byte' decode -1
+refuses 2 '--amax=-1' scale --amax=-1
+refuses 2 '--amax=big' scale --amax=big
+refuses 2 'scale needs --amax' scale
+refuses 2 '--amax needs a value' scale --amax
+refuses 2 '--rounding=up' scale --amax=1 --rounding=up
+refuses 2 'has no flag --amax=1' table --amax=1
+refuses 2 'no argument "7"' table 7
+refuses 2 '--no-saturate=1' encode --no-saturate=1 1
+refuses 2 '--format=e5m2: the flag is given twice' table --format=e4m3 --format=e5m2
+refuses 2 '--recipe=int8' error "$golden" --recipe=int8
+refuses 2 'one FILE, not 0' error
+refuses 2 'one FILE, not 2' error a b
+refuses 1 'missing.safetensors' error missing.safetensors
+refuses 1 'nothing' error "$golden" --tensor=nothing
+refuses 1 'not f32, bf16 or f16' error "$golden" --tensor=cast.x.row.exact.e4m3.data
+head -c 100 "$golden" >cut.safetensors
+refuses 1 'cut.safetensors' error cut.safetensors
+if [ -e /dev/full ]; then
+  "$float8" table >/dev/full 2>err
+  [ $? = 1 ] || fail "a full disk is no success"
+fi
+
+[ $failures = 0 ] || exit 1
+echo "all as expected"
