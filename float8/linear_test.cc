@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "float8/linear.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "testing/numbers.h"
+#include "testing/random_tensor.h"
+#include "testing/status_matchers.h"
+#include "testing/tensor_matchers.h"
+#include "testing/test_device.h"
+
+namespace octet::float8 {
+namespace {
+
+using octet::testing::BitwiseEq;
+using octet::testing::FromDoubles;
+using octet::testing::IsNear;
+using octet::testing::IsOk;
+using octet::testing::RandomTensor;
+using octet::testing::RelativeError;
+using octet::testing::StatusIs;
+using octet::testing::ToDevice;
+using octet::testing::ToDoubles;
+using octet::testing::ToHost;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+struct Size {
+  int64_t m, n, k;
+};
+
+class LinearTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    OCTET_TEST_STREAM(stream);
+    stream_ = stream;
+  }
+
+  // What this device multiplies.
+  std::vector<Recipe> Recipes() {
+    std::vector<Recipe> recipes;
+    for (const std::string& name : RecipeNames()) {
+      if (name == "mxfp8" && stream_.device().kind != DeviceKind::kCpu) {
+        continue;
+      }
+      recipes.push_back(*NamedRecipe(name));
+    }
+    return recipes;
+  }
+
+  Tensor Random(DType dtype, const Shape& shape, uint64_t seed) {
+    return *ToDevice(stream_, *RandomTensor(dtype, shape, seed));
+  }
+  Tensor Filled(DType dtype, const Shape& shape, double value) {
+    const std::vector<double> values(shape.num_elements(), value);
+    return *ToDevice(stream_, *FromDoubles(values, dtype, shape));
+  }
+  Tensor Host(const TensorView& device) {
+    EXPECT_THAT(stream_.Synchronize(), IsOk());
+    return *ToHost(stream_, device);
+  }
+  std::vector<double> Values(const TensorView& device) {
+    return *ToDoubles(Host(device));
+  }
+
+  Stream stream_;
+};
+
+// A layer's tensors and its last results.
+struct Layer {
+  Layer(const Stream& s, const Recipe& r, DType dtype, const Size& size)
+      : stream(s),
+        recipe(r),
+        state{DelayedScale(r.delayed), DelayedScale(r.delayed),
+              DelayedScale(r.delayed)} {
+    y = *Tensor::Allocate(dtype, Shape({size.m, size.n}), s.device());
+    dx = *Tensor::Allocate(dtype, Shape({size.m, size.k}), s.device());
+    dw = *Tensor::Allocate(dtype, Shape({size.n, size.k}), s.device());
+  }
+
+  absl::Status Forward(const TensorView& x_value, const TensorView& w_value,
+                       const TensorView& bias = {}) {
+    absl::Status status =
+        PrepareInput(stream, recipe, x_value, &state.input, &x);
+    status.Update(PrepareWeight(stream, recipe, w_value, &state.weight, &w));
+    status.Update(LinearForward(stream, recipe, x, w, bias, y));
+    return status;
+  }
+  absl::Status Backward(const TensorView& g, GradientMode dx_mode,
+                        GradientMode dw_mode) {
+    LinearGradients gradients;
+    gradients.dx = dx;
+    gradients.dx_mode = dx_mode;
+    gradients.dw = dw;
+    gradients.dw_mode = dw_mode;
+    return LinearBackward(stream, recipe, x, w, g, &state.grad_output,
+                          gradients);
+  }
+
+  Stream stream;
+  Recipe recipe;
+  LinearState state;
+  LinearOperand x, w;
+  Tensor y, dx, dw;
+};
+
+constexpr GradientMode kOverwrite = GradientMode::kOverwrite;
+constexpr GradientMode kAccumulate = GradientMode::kAccumulate;
+
+// Sizes that no 16 divides, in whichever of the three the sum runs along.
+TEST_F(LinearTest, OnesOfAnySize) {
+  for (const Recipe& recipe : Recipes()) {
+    for (const Size s : {Size{2, 15, 32}, Size{2, 32, 15}, Size{3, 16, 32},
+                         Size{8, 16, 32}, Size{1, 512, 256}, Size{50, 64, 4096},
+                         Size{16, 16, 17}, Size{128, 200, 192}}) {
+      for (const DType dtype : {DType::kF32, DType::kBf16}) {
+        SCOPED_TRACE(absl::StrCat(recipe.name, " ", Name(dtype), " m ", s.m,
+                                  " n ", s.n, " k ", s.k));
+        Layer layer(stream_, recipe, dtype, s);
+        const Tensor x = Filled(dtype, Shape({s.m, s.k}), 1);
+        const Tensor w = Filled(dtype, Shape({s.n, s.k}), 1);
+        ASSERT_THAT(layer.Forward(x, w), IsOk());
+        ASSERT_THAT(layer.Backward(Filled(dtype, Shape({s.m, s.n}), 1),
+                                   kOverwrite, kOverwrite),
+                    IsOk());
+        // Reciprocals of exact scales round.
+        const auto near = [](double x) {
+          return Each(::testing::DoubleNear(x, 1e-6 * x));
+        };
+        EXPECT_THAT(Values(layer.y), near(s.k));
+        EXPECT_THAT(Values(layer.dx), near(s.n));
+        EXPECT_THAT(Values(layer.dw), near(s.m));
+      }
+    }
+  }
+}
+
+// Against the bf16 recipe on the same values: each recipe's own error, within
+// what two roundings to 3 (e5m2: 2) mantissa bits make on normal numbers.
+TEST_F(LinearTest, EveryRecipeIsNearHighPrecision) {
+  const Size s = {136, 70, 264};
+  const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 3);
+  const Tensor bias = Random(DType::kF32, Shape({s.n}), 4);
+  Layer exact(stream_, *NamedRecipe("bf16"), DType::kF32, s);
+  ASSERT_THAT(exact.Forward(x, w, bias), IsOk());
+  ASSERT_THAT(exact.Backward(g, kOverwrite, kOverwrite), IsOk());
+  const Tensor y = Host(exact.y), dx = Host(exact.dx), dw = Host(exact.dw);
+  for (const Recipe& recipe : Recipes()) {
+    if (!UsesFloat8(recipe)) continue;
+    SCOPED_TRACE(recipe.name);
+    Layer layer(stream_, recipe, DType::kF32, s);
+    ASSERT_THAT(layer.Forward(x, w, bias), IsOk());
+    ASSERT_THAT(layer.Backward(g, kOverwrite, kOverwrite), IsOk());
+    const bool has_e5m2 = recipe.dgrad.a.cast.dtype == DType::kF8E5M2;
+    EXPECT_THAT(Host(layer.y).view(), IsNear(y, 0.045));
+    EXPECT_THAT(Host(layer.dx).view(), IsNear(dx, has_e5m2 ? 0.07 : 0.045));
+    EXPECT_THAT(Host(layer.dw).view(), IsNear(dw, has_e5m2 ? 0.07 : 0.045));
+    // It is float8, and a zeroed result would not pass.
+    EXPECT_GT(RelativeError(Host(layer.y), y), 0.01);
+    EXPECT_THAT(Values(layer.y), ::testing::Contains(::testing::Ne(0.0)));
+    if (recipe.name == "rowwise_gw_hp") {
+      EXPECT_THAT(Host(layer.dw).view(), BitwiseEq(dw));
+    } else {
+      EXPECT_GT(RelativeError(Host(layer.dw), dw), 0.01);
+    }
+  }
+}
+
+TEST_F(LinearTest, GradientsAccumulate) {
+  const Size s = {24, 40, 56};
+  const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 3);
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Layer layer(stream_, recipe, DType::kF32, s);
+    ASSERT_THAT(layer.Forward(x, w), IsOk());
+    ASSERT_THAT(layer.Backward(g, kOverwrite, kOverwrite), IsOk());
+    const std::vector<double> dx = Values(layer.dx), dw = Values(layer.dw);
+    ASSERT_THAT(layer.Backward(g, kAccumulate, kAccumulate), IsOk());
+    const std::vector<double> dx_twice = Values(layer.dx),
+                              dw_twice = Values(layer.dw);
+    for (size_t i = 0; i < dx.size(); ++i) {
+      EXPECT_NEAR(dx_twice[i], 2 * dx[i], 1e-4);
+    }
+    for (size_t i = 0; i < dw.size(); ++i) {
+      EXPECT_NEAR(dw_twice[i], 2 * dw[i], 1e-4);
+    }
+  }
+}
+
+TEST_F(LinearTest, AbsentGradientsAreSkipped) {
+  const Size s = {24, 40, 56};
+  const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 3);
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Layer both(stream_, recipe, DType::kF32, s);
+    ASSERT_THAT(both.Forward(x, w), IsOk());
+    ASSERT_THAT(both.Backward(g, kOverwrite, kOverwrite), IsOk());
+    Layer one(stream_, recipe, DType::kF32, s);
+    ASSERT_THAT(one.Forward(x, w), IsOk());
+    LinearGradients gradients;
+    gradients.dw = one.dw;
+    gradients.dw_mode = kOverwrite;
+    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w, g,
+                               &one.state.grad_output, gradients),
+                IsOk());
+    EXPECT_THAT(Host(one.dw).view(), BitwiseEq(Host(both.dw)));
+    gradients = {};
+    gradients.dx = one.dx;
+    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w, g,
+                               &one.state.grad_output, gradients),
+                IsOk());
+    EXPECT_THAT(Host(one.dx).view(), BitwiseEq(Host(both.dx)));
+  }
+}
+
+// q, k and v read one input: it is cast once, their parts of dx add up.
+TEST_F(LinearTest, LayersShareAnInput) {
+  const Size s = {24, 40, 56};
+  const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+  const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 3);
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    LinearOperand shared;
+    DelayedScale history(recipe.delayed);
+    ASSERT_THAT(PrepareInput(stream_, recipe, x, &history, &shared), IsOk());
+    Layer sum(stream_, recipe, DType::kF32, s);
+    std::vector<double> want(s.m * s.k);
+    for (int i = 0; i < 2; ++i) {
+      const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 10 + i);
+      Layer alone(stream_, recipe, DType::kF32, s);
+      ASSERT_THAT(alone.Forward(x, w), IsOk());
+      ASSERT_THAT(alone.Backward(g, kOverwrite, kOverwrite), IsOk());
+      const std::vector<double> part = Values(alone.dx);
+      for (size_t j = 0; j < want.size(); ++j) want[j] += part[j];
+
+      LinearOperand weight;
+      ASSERT_THAT(
+          PrepareWeight(stream_, recipe, w, &alone.state.weight, &weight),
+          IsOk());
+      ASSERT_THAT(
+          LinearForward(stream_, recipe, shared, weight, TensorView(), sum.y),
+          IsOk());
+      EXPECT_THAT(Host(sum.y).view(), BitwiseEq(Host(alone.y)));
+      LinearGradients gradients;
+      gradients.dx = sum.dx;
+      gradients.dx_mode = i == 0 ? kOverwrite : kAccumulate;
+      gradients.dw = sum.dw;
+      gradients.dw_mode = kOverwrite;
+      DelayedScale fresh(recipe.delayed);
+      ASSERT_THAT(
+          LinearBackward(stream_, recipe, shared, weight, g, &fresh, gradients),
+          IsOk());
+      EXPECT_THAT(Host(sum.dw).view(), BitwiseEq(Host(alone.dw)));
+    }
+    EXPECT_THAT(
+        Host(sum.dx).view(),
+        IsNear(*FromDoubles(want, DType::kF64, Shape({s.m, s.k})), 1e-5));
+  }
+}
+
+// What is kept for backward is float8, so the input itself may be overwritten.
+TEST_F(LinearTest, BackwardNeedsNoInputWhereWgradIsFloat8) {
+  const Size s = {24, 40, 56};
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 3);
+  for (const Recipe& recipe : Recipes()) {
+    if (!recipe.wgrad.b.is_float8) continue;
+    SCOPED_TRACE(recipe.name);
+    Layer kept(stream_, recipe, DType::kF32, s);
+    const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+    ASSERT_THAT(kept.Forward(x, w), IsOk());
+    ASSERT_THAT(kept.Backward(g, kOverwrite, kOverwrite), IsOk());
+    Layer lost(stream_, recipe, DType::kF32, s);
+    const Tensor gone = Random(DType::kF32, Shape({s.m, s.k}), 1);
+    ASSERT_THAT(lost.Forward(gone, w), IsOk());
+    ASSERT_THAT(FillZero(stream_, gone), IsOk());
+    ASSERT_THAT(lost.Backward(g, kOverwrite, kOverwrite), IsOk());
+    EXPECT_THAT(Host(lost.dw).view(), BitwiseEq(Host(kept.dw)));
+    EXPECT_THAT(Values(kept.dw), ::testing::Contains(::testing::Ne(0.0)));
+  }
+}
+
+// One cast where both multiplications want the same form, two where not.
+TEST_F(LinearTest, FormsAreSharedWhereTheyAreEqual) {
+  const Tensor x = Random(DType::kF32, Shape({24, 56}), 1);
+  const auto forms = [&](const char* name) {
+    const Recipe recipe = *NamedRecipe(name);
+    LinearOperand in, weight;
+    DelayedScale history;
+    EXPECT_THAT(PrepareInput(stream_, recipe, x, &history, &in), IsOk());
+    EXPECT_THAT(PrepareWeight(stream_, recipe, x, &history, &weight), IsOk());
+    std::string made;
+    for (const Quantized* q :
+         {&in.first, &in.second, &weight.first, &weight.second}) {
+      made += q->data.num_elements() > 0 ? 'x' : '-';
+    }
+    return made;
+  };
+  EXPECT_EQ(forms("bf16"), "----");
+  EXPECT_EQ(forms("tensorwise"), "x-x-");
+  EXPECT_EQ(forms("tensorwise_delayed"), "x-x-");
+  EXPECT_EQ(forms("rowwise"), "xxxx");
+  EXPECT_EQ(forms("rowwise_gw_hp"), "x-xx");
+  EXPECT_EQ(forms("blockwise"), "xxx-");
+  EXPECT_EQ(forms("mxfp8"), "xxxx");
+}
+
+TEST_F(LinearTest, ZerosGiveZeros) {
+  const Size s = {16, 48, 32};
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Layer layer(stream_, recipe, DType::kF32, s);
+    const Tensor x = Filled(DType::kF32, Shape({s.m, s.k}), 0);
+    const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 1);
+    ASSERT_THAT(layer.Forward(x, w), IsOk());
+    ASSERT_THAT(layer.Backward(Filled(DType::kF32, Shape({s.m, s.n}), 0),
+                               kOverwrite, kOverwrite),
+                IsOk());
+    EXPECT_THAT(Values(layer.y), Each(0.0));
+    EXPECT_THAT(Values(layer.dx), Each(0.0));
+    EXPECT_THAT(Values(layer.dw), Each(0.0));
+  }
+}
+
+TEST_F(LinearTest, NoTokens) {
+  const Size s = {0, 48, 32};
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Layer layer(stream_, recipe, DType::kF32, s);
+    layer.dw = Filled(DType::kF32, Shape({s.n, s.k}), 3.0);
+    const Tensor x = Filled(DType::kF32, Shape({s.m, s.k}), 0);
+    const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 1);
+    ASSERT_THAT(layer.Forward(x, w), IsOk());
+    const Tensor g = Filled(DType::kF32, Shape({s.m, s.n}), 0);
+    ASSERT_THAT(layer.Backward(g, kOverwrite, kAccumulate), IsOk());
+    EXPECT_THAT(Values(layer.dw), Each(3.0));
+    ASSERT_THAT(layer.Backward(g, kOverwrite, kOverwrite), IsOk());
+    EXPECT_THAT(Values(layer.dw), Each(0.0));
+  }
+}
+
+// Never hidden: in each recipe the element's own row shows it at least.
+TEST_F(LinearTest, NonFiniteInputsShow) {
+  const Size s = {16, 48, 32};
+  for (const Recipe& recipe : Recipes()) {
+    for (const double bad : {kNaN, HUGE_VAL}) {
+      SCOPED_TRACE(absl::StrCat(recipe.name, " ", bad));
+      std::vector<double> values(s.m * s.k, 1.0);
+      values[5 * s.k + 7] = bad;
+      const Tensor x = *ToDevice(
+          stream_, *FromDoubles(values, DType::kF32, Shape({s.m, s.k})));
+      Layer layer(stream_, recipe, DType::kF32, s);
+      const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 1);
+      ASSERT_THAT(layer.Forward(x, w), IsOk());
+      EXPECT_FALSE(std::isfinite(Values(layer.y)[5 * s.n]));
+      ASSERT_THAT(layer.Backward(Filled(DType::kF32, Shape({s.m, s.n}), 1),
+                                 kOverwrite, kOverwrite),
+                  IsOk());
+      EXPECT_FALSE(std::isfinite(Values(layer.dw)[7]));
+    }
+  }
+}
+
+// A gradient check needs f64, which the bf16 recipe leaves alone.
+TEST_F(LinearTest, F64WithoutCasts) {
+  if (stream_.device().kind != DeviceKind::kCpu) GTEST_SKIP() << "CPU only";
+  const Size s = {3, 5, 4};
+  const Tensor x = Random(DType::kF64, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kF64, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kF64, Shape({s.m, s.n}), 3);
+  Layer layer(stream_, *NamedRecipe("bf16"), DType::kF64, s);
+  ASSERT_THAT(layer.Forward(x, w), IsOk());
+  ASSERT_THAT(layer.Backward(g, kOverwrite, kOverwrite), IsOk());
+  const std::vector<double> xs = Values(x), ws = Values(w), gs = Values(g);
+  const std::vector<double> y = Values(layer.y), dx = Values(layer.dx),
+                            dw = Values(layer.dw);
+  // <g, x w^T> is linear in x and in w: its gradients give it back.
+  double loss = 0, by_x = 0, by_w = 0;
+  for (size_t i = 0; i < y.size(); ++i) loss += gs[i] * y[i];
+  for (size_t i = 0; i < dx.size(); ++i) by_x += dx[i] * xs[i];
+  for (size_t i = 0; i < dw.size(); ++i) by_w += dw[i] * ws[i];
+  EXPECT_NE(loss, 0.0);
+  EXPECT_NEAR(by_x, loss, 1e-13 * std::abs(loss) + 1e-13);
+  EXPECT_NEAR(by_w, loss, 1e-13 * std::abs(loss) + 1e-13);
+}
+
+TEST_F(LinearTest, RecomputationUnderDelayedScalingChangesNothing) {
+  const Size s = {24, 40, 56};
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  Layer once(stream_, *NamedRecipe("tensorwise_delayed"), DType::kF32, s);
+  Layer twice(stream_, *NamedRecipe("tensorwise_delayed"), DType::kF32, s);
+  for (int step = 0; step < 4; ++step) {
+    const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 20 + step);
+    const Tensor g = Random(DType::kF32, Shape({s.m, s.n}), 30 + step);
+    ASSERT_THAT(once.Forward(x, w), IsOk());
+    ASSERT_THAT(twice.Forward(x, w), IsOk());
+    ASSERT_THAT(twice.Forward(x, w), IsOk());
+    for (Layer* layer : {&once, &twice}) {
+      ASSERT_THAT(layer->Backward(g, kOverwrite, kOverwrite), IsOk());
+      layer->state.input.Advance();
+      layer->state.weight.Advance();
+      layer->state.grad_output.Advance();
+    }
+    EXPECT_THAT(Host(twice.y).view(), BitwiseEq(Host(once.y)));
+    EXPECT_THAT(Host(twice.dx).view(), BitwiseEq(Host(once.dx)));
+    EXPECT_THAT(Host(twice.dw).view(), BitwiseEq(Host(once.dw)));
+    EXPECT_EQ(twice.state.input.Save(), once.state.input.Save());
+    EXPECT_EQ(twice.state.input.Save()[step + 1], 0.0f);
+  }
+}
+
+TEST_F(LinearTest, Refuses) {
+  const Size s = {24, 40, 56};
+  const Tensor x = Random(DType::kF32, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
+  Layer layer(stream_, *NamedRecipe("rowwise"), DType::kF32, s);
+  ASSERT_THAT(layer.Forward(x, w), IsOk());
+  // Prepared for one recipe, used under another.
+  EXPECT_THAT(LinearForward(stream_, *NamedRecipe("tensorwise"), layer.x,
+                            layer.w, TensorView(), layer.y),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("row"), HasSubstr("tensor"))));
+  LinearOperand unprepared;
+  unprepared.value = x;
+  EXPECT_THAT(LinearForward(stream_, layer.recipe, unprepared, layer.w,
+                            TensorView(), layer.y),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("x was not prepared")));
+  EXPECT_THAT(
+      PrepareInput(stream_, *NamedRecipe("tensorwise_delayed"), x, nullptr,
+                   &unprepared),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no history")));
+  const Tensor narrow = Random(DType::kF32, Shape({s.n, s.k - 1}), 2);
+  EXPECT_THAT(layer.Forward(x, narrow),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("56"), HasSubstr("55"))));
+}
+
+}  // namespace
+}  // namespace octet::float8
