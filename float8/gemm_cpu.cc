@@ -22,7 +22,8 @@
 namespace octet::float8::internal {
 namespace {
 
-constexpr int64_t kConvertGrain = 16384;  // elements one core takes at a time
+constexpr int64_t kConvertGrain = 16384;    // elements one core takes at a time
+constexpr int64_t kPartElements = 1 << 17;  // of a block's part of the sums
 
 bool IsTransposed(const GemmOperand& x) {
   return x.transpose == Transpose::kYes;
@@ -146,13 +147,15 @@ class Factors {
   // 0: the whole of k shares a scale.
   int64_t k_tile() const { return k_tile_; }
 
-  std::vector<float> At(int64_t count, int64_t k) const {
+  // Of `count` indices from `begin`, for the block that holds k.
+  std::vector<float> At(int64_t begin, int64_t count, int64_t k) const {
     std::vector<float> factors(count, 1.0f);
     if (reciprocals_.empty()) return factors;
     const float* row =
         reciprocals_.data() + (k_tile_ == 0 ? 0 : k / k_tile_ * k_stride_);
     for (int64_t i = 0; i < count; ++i) {
-      factors[i] = row[index_tile_ == 0 ? 0 : i / index_tile_ * index_stride_];
+      factors[i] =
+          row[index_tile_ == 0 ? 0 : (begin + i) / index_tile_ * index_stride_];
     }
     return factors;
   }
@@ -178,19 +181,26 @@ std::vector<float> BiasOf(const GemmArguments& g) {
   return values;
 }
 
-// Sums block by block along k, each scaled by its own factors.
+// Sums block by block along k, each scaled by its own factors. Some rows at a
+// time, so that a block's part and the total stay in the cores' caches.
 absl::Status SumBlocks(const GemmArguments& g, const PlainMatrix& a,
                        const PlainMatrix& b, const Factors& row,
                        const Factors& col, int64_t block, float* sums) {
+  const int64_t rows =
+      std::min(g.m, std::max<int64_t>(kPartElements / g.n, 64));
   OCTET_ASSIGN_OR_RETURN(const Tensor part,
-                         Tensor::Allocate(DType::kF32, Shape({g.m, g.n})));
-  for (int64_t k = 0; k < g.k; k += block) {
-    OCTET_RETURN_IF_ERROR(
-        Product(g.m, g.n, std::min(block, g.k - k), a.Offset(0, k),
-                b.Offset(k, 0), WriteMode::kOverwrite, part.as<float>(), g.n));
-    AddScaled(g.m, g.n, part.as<float>(), row.At(g.m, k).data(),
-              col.At(g.n, k).data(),
-              k == 0 ? WriteMode::kOverwrite : WriteMode::kAdd, sums);
+                         Tensor::Allocate(DType::kF32, Shape({rows, g.n})));
+  for (int64_t i = 0; i < g.m; i += rows) {
+    const int64_t m = std::min(rows, g.m - i);
+    for (int64_t k = 0; k < g.k; k += block) {
+      OCTET_RETURN_IF_ERROR(Product(
+          m, g.n, std::min(block, g.k - k), a.Offset(i, k), b.Offset(k, 0),
+          WriteMode::kOverwrite, DType::kF32, part.as<float>(), g.n));
+      AddScaled(m, g.n, part.as<float>(), row.At(i, m, k).data(),
+                col.At(0, g.n, k).data(),
+                k == 0 ? WriteMode::kOverwrite : WriteMode::kAdd,
+                sums + i * g.n);
+    }
   }
   return absl::OkStatus();
 }
@@ -248,6 +258,40 @@ void GemmF64(const GemmArguments& g) {
   });
 }
 
+// How the work is split between the library and what comes before and after.
+struct Split {
+  DType dtype;    // of the plain matrices
+  bool a_folded;  // scales go into the operand
+  bool b_folded;
+  bool is_product;   // the library's product is all there is to do
+  bool sums_in_out;  // else sums wait in `out` for the epilogue
+};
+
+Split SplitOf(const GemmArguments& g) {
+  const auto is_narrow = [](const GemmOperand& x) {
+    return x.data.dtype() != DType::kF32;
+  };
+  Split split;
+  split.dtype = is_narrow(g.a) && is_narrow(g.b) && HasBf16Products()
+                    ? DType::kBf16
+                    : DType::kF32;
+  split.a_folded = IsExactInBf16(g.a);
+  split.b_folded = IsExactInBf16(g.b);
+  const bool f32_out = g.out.dtype() == DType::kF32;
+  const float beta = g.options.beta;
+  split.is_product = split.a_folded && split.b_folded && g.k > 0 &&
+                     g.options.bias.empty() && g.options.alpha == 1.0f &&
+                     (f32_out ? beta == 0.0f || beta == 1.0f
+                              : beta == 0.0f && split.dtype == DType::kBf16);
+  split.sums_in_out = f32_out && beta == 0.0f;
+  return split;
+}
+
+std::vector<float> FoldedReciprocals(const GemmOperand& x, bool is_folded) {
+  if (!is_folded || !IsFloat8(x.data.dtype())) return {};
+  return Reciprocals(x);
+}
+
 }  // namespace
 
 absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
@@ -255,56 +299,46 @@ absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
     GemmF64(g);
     return absl::OkStatus();
   }
-  const auto narrow = [](const GemmOperand& x) {
-    return x.data.dtype() != DType::kF32;
-  };
-  const DType dtype = narrow(g.a) && narrow(g.b) && HasBf16Products()
-                          ? DType::kBf16
-                          : DType::kF32;
-  const bool a_folded = IsExactInBf16(g.a), b_folded = IsExactInBf16(g.b);
-  const auto fold = [](const GemmOperand& x, bool is_folded) {
-    return is_folded && IsFloat8(x.data.dtype()) ? Reciprocals(x)
-                                                 : std::vector<float>();
-  };
-  const Factors row(g.a, !IsTransposed(g.a), a_folded);
-  const Factors col(g.b, IsTransposed(g.b), b_folded);
-  const std::vector<float> bias = BiasOf(g);
-
-  // Sums go straight to an f32 out, and stay there if nothing is left to do.
-  const bool f32_out = g.out.dtype() == DType::kF32;
-  const bool is_plain = f32_out && a_folded && b_folded && bias.empty() &&
-                        g.options.alpha == 1.0f && g.k > 0;
-  const bool adds = is_plain && g.options.beta == 1.0f;
+  const Split split = SplitOf(g);
   Tensor scratch;
   float* sums = g.out.as<float>();
-  if (!f32_out || (g.options.beta != 0.0f && !adds)) {
+  if (!split.is_product && !split.sums_in_out) {
     OCTET_ASSIGN_OR_RETURN(scratch,
                            Tensor::Allocate(DType::kF32, Shape({g.m, g.n})));
     sums = scratch.as<float>();
   }
-
-  Epilogue epilogue;
   std::vector<float> row_factors(g.m, 1.0f), col_factors(g.n, 1.0f);
   if (g.k == 0) {
     std::fill(sums, sums + g.m * g.n, 0.0f);
   } else {
-    OCTET_ASSIGN_OR_RETURN(const Prepared a,
-                           Prepare(g.a, dtype, fold(g.a, a_folded)));
-    OCTET_ASSIGN_OR_RETURN(const Prepared b,
-                           Prepare(g.b, dtype, fold(g.b, b_folded)));
+    OCTET_ASSIGN_OR_RETURN(
+        const Prepared a,
+        Prepare(g.a, split.dtype, FoldedReciprocals(g.a, split.a_folded)));
+    OCTET_ASSIGN_OR_RETURN(
+        const Prepared b,
+        Prepare(g.b, split.dtype, FoldedReciprocals(g.b, split.b_folded)));
+    if (split.is_product) {
+      return Product(
+          g.m, g.n, g.k, a.matrix, b.matrix,
+          g.options.beta == 0.0f ? WriteMode::kOverwrite : WriteMode::kAdd,
+          g.out.dtype(), g.out.data(), g.n);
+    }
+    const Factors row(g.a, !IsTransposed(g.a), split.a_folded);
+    const Factors col(g.b, IsTransposed(g.b), split.b_folded);
     const int64_t block = BlockAlongK(row, col, g.k);
     if (block < g.k) {
       OCTET_RETURN_IF_ERROR(
           SumBlocks(g, a.matrix, b.matrix, row, col, block, sums));
     } else {
-      OCTET_RETURN_IF_ERROR(
-          Product(g.m, g.n, g.k, a.matrix, b.matrix,
-                  adds ? WriteMode::kAdd : WriteMode::kOverwrite, sums, g.n));
-      row_factors = row.At(g.m, 0);
-      col_factors = col.At(g.n, 0);
+      OCTET_RETURN_IF_ERROR(Product(g.m, g.n, g.k, a.matrix, b.matrix,
+                                    WriteMode::kOverwrite, DType::kF32, sums,
+                                    g.n));
+      row_factors = row.At(0, g.m, 0);
+      col_factors = col.At(0, g.n, 0);
     }
   }
-  if (is_plain && (adds || g.options.beta == 0.0f)) return absl::OkStatus();
+  const std::vector<float> bias = BiasOf(g);
+  Epilogue epilogue;
   epilogue.row = row_factors.data();
   epilogue.col = col_factors.data();
   epilogue.alpha = g.options.alpha;

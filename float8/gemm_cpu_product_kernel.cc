@@ -48,14 +48,17 @@ const dnnl::engine& CpuEngine() {
 }
 
 absl::Status ProductBf16(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
-                         const PlainMatrix& b, WriteMode mode, float* c,
-                         int64_t ldc) {
+                         const PlainMatrix& b, WriteMode mode, DType c_dtype,
+                         void* c, int64_t ldc) {
   // The library's C++ interface throws.
   try {
     const dnnl::engine& engine = CpuEngine();
     const dnnl::memory::desc a_desc = DescOf(m, k, a);
     const dnnl::memory::desc b_desc = DescOf(k, n, b);
-    const dnnl::memory::desc c_desc({m, n}, dnnl::memory::data_type::f32,
+    const dnnl::memory::desc c_desc({m, n},
+                                    c_dtype == DType::kBf16
+                                        ? dnnl::memory::data_type::bf16
+                                        : dnnl::memory::data_type::f32,
                                     dnnl::memory::dims{ldc, 1});
     dnnl::primitive_attr attributes;
     if (mode == WriteMode::kAdd) {
@@ -91,10 +94,12 @@ PlainMatrix PlainMatrix::Offset(int64_t row, int64_t col) const {
 }
 
 absl::Status Product(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
-                     const PlainMatrix& b, WriteMode mode, float* c,
-                     int64_t ldc) {
-  return a.dtype == DType::kBf16 ? ProductBf16(m, n, k, a, b, mode, c, ldc)
-                                 : ProductF32(m, n, k, a, b, mode, c, ldc);
+                     const PlainMatrix& b, WriteMode mode, DType c_dtype,
+                     void* c, int64_t ldc) {
+  if (a.dtype == DType::kBf16) {
+    return ProductBf16(m, n, k, a, b, mode, c_dtype, c, ldc);
+  }
+  return ProductF32(m, n, k, a, b, mode, static_cast<float*>(c), ldc);
 }
 
 }  // namespace octet::float8::internal

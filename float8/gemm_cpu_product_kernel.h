@@ -27,13 +27,14 @@ struct PlainMatrix {
 
 enum class WriteMode : uint8_t { kOverwrite, kAdd };
 
-// c [m, n] f32, rows `ldc` apart, = or += a [m, k] b [k, n], both of one dtype.
-// Sums are f32. The product of two bf16 values is exact unless it, or an
-// operand, is below 2^-126, where AMX takes 0. None of the sizes is 0. Bitwise
-// repeatable for the same number of threads.
+// c [m, n], rows `ldc` apart, = or += a [m, k] b [k, n], both of one dtype. c
+// is f32, or bf16 if a and b are and it is overwritten. Sums are f32. The
+// product of two bf16 values is exact unless it, or an operand, is below
+// 2^-126, where AMX takes 0. None of the sizes is 0. Bitwise repeatable for the
+// same number of threads.
 absl::Status Product(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
-                     const PlainMatrix& b, WriteMode mode, float* c,
-                     int64_t ldc);
+                     const PlainMatrix& b, WriteMode mode, DType c_dtype,
+                     void* c, int64_t ldc);
 
 }  // namespace octet::float8::internal
 
