@@ -25,7 +25,7 @@ inline constexpr int32_t kIgnoreIndex = -100;
 struct CrossEntropyArgs {
   TensorView logits;
   TensorView targets;
-  float grad_scale = 1.0f;
+  double grad_scale = 1.0;
   TensorView losses;  // f64 [rows], overwritten
   // [rows, vocab] f32, bf16, or f64 for f64 logits; overwritten; may be the
   // memory of logits if the dtype is the same. Absent: no gradient.

@@ -16,7 +16,7 @@ struct LossRows {
   template <int kVectorBytes>
   static OCTET_ALWAYS_INLINE void Run(int64_t begin, int64_t end, int64_t vocab,
                                       const Math<Gradient>* logits,
-                                      const int32_t* targets, float grad_scale,
+                                      const int32_t* targets, double grad_scale,
                                       double* losses, Gradient* dlogits) {
     using T = Math<Gradient>;
     for (int64_t i = begin; i < end; ++i) {
