@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/llama/model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/layers/checks.h"
+#include "models/layers/cross_entropy.h"
+#include "models/layers/embedding.h"
+#include "models/layers/rope.h"
+#include "models/llama/params.h"
+
+namespace octet::models {
+namespace {
+
+// Logits of a chunk take at most 128 MiB in f32, but for a huge vocabulary.
+int64_t LossChunk(int64_t asked, int64_t tokens, int64_t vocab) {
+  constexpr int64_t kElements = int64_t{1} << 25;
+  const int64_t chunk =
+      asked > 0 ? asked : std::max<int64_t>(kElements / vocab / 16 * 16, 16);
+  return std::min(chunk, std::max<int64_t>(tokens, 1));
+}
+
+}  // namespace
+
+Llama::Llama(const Stream& stream, const LlamaConfig& config,
+             const LlamaOptions& options, fsdp::ParamStore* store)
+    : stream_(stream),
+      config_(config),
+      options_(options),
+      store_(store),
+      head_(options.recipe, config) {
+  blocks_.reserve(config.num_layers);
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+    blocks_.emplace_back(options.recipe, config, layer);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Llama>> Llama::Create(
+    const Stream& stream, const LlamaConfig& config,
+    const LlamaOptions& options, fsdp::ParamStore* store) {
+  OCTET_RETURN_IF_ERROR(Validate(config));
+  OCTET_RETURN_IF_ERROR(float8::Validate(options.recipe));
+  OCTET_RETURN_IF_ERROR(CheckStore(config, *store));
+  const DType dtype = options.compute_dtype;
+  if (dtype != DType::kF32 && dtype != DType::kBf16 && dtype != DType::kF64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("llama: compute dtype is ", Name(dtype),
+                     ", expected f32, bf16 or f64"));
+  }
+  if (dtype == DType::kF64 && float8::UsesFloat8(options.recipe)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("llama: recipe ", options.recipe.name,
+                     " with f64, which is for high precision only"));
+  }
+  if (options.loss_chunk < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("llama: loss_chunk is ", options.loss_chunk));
+  }
+  // Not make_unique: the constructor is private.
+  std::unique_ptr<Llama> model(new Llama(stream, config, options, store));
+  OCTET_RETURN_IF_ERROR(model->DescribeLayers().status());
+  return model;
+}
+
+std::vector<Projection*> Llama::Projections() {
+  std::vector<Projection*> all;
+  for (Block& block : blocks_) {
+    for (Projection* projection : block.projections()) {
+      all.push_back(projection);
+    }
+  }
+  all.push_back(&head_.projection());
+  return all;
+}
+
+absl::StatusOr<std::string> Llama::DescribeLayers() {
+  std::vector<float8::LayerShape> shapes;
+  for (const Projection* projection : Projections()) {
+    shapes.push_back(projection->shape());
+  }
+  return float8::DescribeLayers(options_.recipe, shapes);
+}
+
+absl::Status Llama::CheckIds(const char* what, const TensorView& ids,
+                             const Shape& shape) const {
+  if (shape.rank() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "llama: ", what, " is ", ids.ToString(), ", expected [batch, length]"));
+  }
+  OCTET_RETURN_IF_ERROR(
+      internal::CheckTensor(stream_, {"llama", what, ids}, DType::kI32, shape));
+  // On a GPU the kernels look.
+  if (ids.device().kind != DeviceKind::kCpu) return absl::OkStatus();
+  const bool is_target = std::string(what) == "targets";
+  for (int64_t i = 0; i < ids.num_elements(); ++i) {
+    const int32_t id = ids.as<int32_t>()[i];
+    if (is_target && id == kIgnoreIndex) continue;
+    if (id < 0 || id >= config_.vocab_size) {
+      return absl::OutOfRangeError(absl::StrCat(
+          "llama: ", what, "[", i / shape.dim(1), ", ", i % shape.dim(1),
+          "] is ", id, ", the vocabulary has ", config_.vocab_size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Llama::Plan(const TensorView& tokens) {
+  const int64_t batch = tokens.shape().dim(0);
+  const int64_t length = tokens.shape().dim(1);
+  if (length > config_.max_position_embeddings) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "llama: tokens are ", tokens.ToString(), ", the model's longest is ",
+        config_.max_position_embeddings));
+  }
+  if (rope_table_.num_elements() < length * config_.head_dim) {
+    RopeOptions rope;
+    rope.head_dim = config_.head_dim;
+    rope.theta = config_.rope_theta;
+    rope.scaling = config_.rope_scaling;
+    OCTET_ASSIGN_OR_RETURN(
+        rope_table_, RopeTable(stream_, rope, length, options_.compute_dtype));
+  }
+  if (activations_.batch() == batch && activations_.length() == length) {
+    return absl::OkStatus();
+  }
+  ActivationOptions options;
+  options.batch = batch;
+  options.length = length;
+  options.compute_dtype = options_.compute_dtype;
+  options.loss_chunk =
+      LossChunk(options_.loss_chunk, batch * length, config_.vocab_size);
+  for (const Block& block : blocks_) options.needs.push_back(block.needs());
+  return activations_.Plan(stream_, config_, options);
+}
+
+BlockContext Llama::MakeContext() {
+  return {stream_, &config_, rope_table_.view(), activations_.scratch()};
+}
+
+absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
+  const TensorView rows = tokens.Reshaped(Shape({tokens.num_elements()}));
+  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Acquire(0));
+  OCTET_RETURN_IF_ERROR(
+      EmbeddingForward(stream_, rows, embedding[0], activations_.block(0).x));
+  OCTET_RETURN_IF_ERROR(store_->Release(0));
+  const BlockContext context = MakeContext();
+  TensorView residual;
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(i + 1));
+    BlockActivations& block = activations_.block(i);
+    OCTET_RETURN_IF_ERROR(blocks_[i].Forward(
+        context, weights, store_->version(), residual, &block));
+    OCTET_RETURN_IF_ERROR(store_->Release(i + 1));
+    residual = block.mlp_x;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
+  const BlockContext context = MakeContext();
+  for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
+    OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(i + 1));
+    OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(i + 1));
+    OCTET_RETURN_IF_ERROR(blocks_[i].Backward(context, weights,
+                                              store_->version(), gradients,
+                                              &activations_.block(i)));
+    OCTET_RETURN_IF_ERROR(store_->Reduce(i + 1));
+    OCTET_RETURN_IF_ERROR(store_->Release(i + 1));
+  }
+  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
+  OCTET_RETURN_IF_ERROR(EmbeddingBackward(
+      stream_, tokens.Reshaped(Shape({tokens.num_elements()})),
+      context.scratch.grad_x, embedding[0]));
+  return store_->Reduce(0);
+}
+
+absl::Status Llama::WithHead(
+    const std::function<absl::Status(const HeadContext&)>& f) {
+  const int64_t unit = config_.num_layers + 1;
+  OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(unit));
+  HeadContext context = {
+      stream_, &config_, {weights[kFinalNorm], {}}, store_->version()};
+  if (config_.tie_word_embeddings) {
+    OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Acquire(0));
+    context.weights.lm_head = embedding[0];
+  } else {
+    context.weights.lm_head = weights[kLmHead];
+  }
+  OCTET_RETURN_IF_ERROR(
+      head_.Normalise(context, activations_.block(config_.num_layers - 1).mlp_x,
+                      activations_.scratch(), &activations_.head()));
+  OCTET_RETURN_IF_ERROR(f(context));
+  if (config_.tie_word_embeddings) OCTET_RETURN_IF_ERROR(store_->Release(0));
+  return store_->Release(unit);
+}
+
+absl::StatusOr<HeadTensors> Llama::HeadGradients() {
+  OCTET_ASSIGN_OR_RETURN(const auto head,
+                         store_->Gradients(config_.num_layers + 1));
+  if (!config_.tie_word_embeddings) {
+    return HeadTensors{head[kFinalNorm], head[kLmHead]};
+  }
+  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
+  return HeadTensors{head[kFinalNorm], embedding[0]};
+}
+
+absl::StatusOr<double> Llama::SumLosses() {
+  const TensorView& losses = activations_.head().losses;
+  TensorView host = losses;
+  Tensor copy;
+  if (losses.device().kind != DeviceKind::kCpu) {
+    OCTET_ASSIGN_OR_RETURN(copy, Tensor::Allocate(DType::kF64, losses.shape()));
+    OCTET_RETURN_IF_ERROR(Copy(stream_, losses, copy));
+    host = copy.view();
+  }
+  OCTET_RETURN_IF_ERROR(stream_.Synchronize());
+  double sum = 0.0;
+  for (int64_t i = 0; i < host.num_elements(); ++i) {
+    sum += host.as<double>()[i];
+  }
+  return sum;
+}
+
+absl::StatusOr<double> Llama::ForwardBackward(const TensorView& tokens,
+                                              const TensorView& targets,
+                                              double grad_scale) {
+  OCTET_RETURN_IF_ERROR(CheckIds("tokens", tokens, tokens.shape()));
+  OCTET_RETURN_IF_ERROR(CheckIds("targets", targets, tokens.shape()));
+  if (tokens.num_elements() == 0) return 0.0;
+  OCTET_RETURN_IF_ERROR(Plan(tokens));
+  OCTET_RETURN_IF_ERROR(ForwardBlocks(tokens));
+  OCTET_RETURN_IF_ERROR(WithHead([&](const HeadContext& context) {
+    OCTET_ASSIGN_OR_RETURN(const HeadTensors gradients, HeadGradients());
+    return head_.LossAndGradient(
+        context, targets.Reshaped(Shape({targets.num_elements()})), grad_scale,
+        gradients, activations_.scratch(), &activations_.head());
+  }));
+  OCTET_RETURN_IF_ERROR(store_->Reduce(config_.num_layers + 1));
+  OCTET_RETURN_IF_ERROR(BackwardBlocks(tokens));
+  return SumLosses();
+}
+
+absl::StatusOr<double> Llama::Loss(const TensorView& tokens,
+                                   const TensorView& targets) {
+  OCTET_RETURN_IF_ERROR(CheckIds("tokens", tokens, tokens.shape()));
+  OCTET_RETURN_IF_ERROR(CheckIds("targets", targets, tokens.shape()));
+  if (tokens.num_elements() == 0) return 0.0;
+  OCTET_RETURN_IF_ERROR(Plan(tokens));
+  OCTET_RETURN_IF_ERROR(ForwardBlocks(tokens));
+  OCTET_RETURN_IF_ERROR(WithHead([&](const HeadContext& context) {
+    return head_.Loss(context,
+                      targets.Reshaped(Shape({targets.num_elements()})),
+                      &activations_.head());
+  }));
+  return SumLosses();
+}
+
+absl::Status Llama::Logits(const TensorView& tokens, const TensorView& out) {
+  OCTET_RETURN_IF_ERROR(CheckIds("tokens", tokens, tokens.shape()));
+  const Shape& shape = tokens.shape();
+  OCTET_RETURN_IF_ERROR(internal::CheckTensor(
+      stream_, {"llama", "logits", out},
+      internal::StatisticOf(options_.compute_dtype),
+      Shape({shape.dim(0), shape.dim(1), config_.vocab_size})));
+  if (tokens.num_elements() == 0) return absl::OkStatus();
+  OCTET_RETURN_IF_ERROR(Plan(tokens));
+  OCTET_RETURN_IF_ERROR(ForwardBlocks(tokens));
+  return WithHead([&](const HeadContext& context) {
+    return head_.Logits(
+        context, &activations_.head(),
+        out.Reshaped(Shape({tokens.num_elements(), config_.vocab_size})));
+  });
+}
+
+}  // namespace octet::models

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/llama/test_model.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "float8/recipe.h"
+#include "models/layers/test_tensors.h"
+#include "models/llama/params.h"
+
+namespace octet::models {
+
+LlamaConfig TestConfig() {
+  LlamaConfig config;
+  config.vocab_size = 48;
+  config.hidden_size = 32;
+  config.intermediate_size = 80;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 16;
+  config.max_position_embeddings = 128;
+  config.rope_theta = 10000.0;
+  return config;
+}
+
+absl::StatusOr<double> TestModel::Run(double grad_scale) {
+  return model->ForwardBackward(tokens, targets, grad_scale);
+}
+
+std::vector<double> TestModel::Gradients() const {
+  std::vector<double> all;
+  for (const fsdp::ParamShard& shard : store->shards()) {
+    const std::vector<double> part = Doubles(shard.gradient);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+absl::Status TestModel::Descend(double rate) {
+  for (const fsdp::ParamShard& shard : store->shards()) {
+    for (int64_t i = 0; i < shard.master.num_elements(); ++i) {
+      shard.master.as<float>()[i] -=
+          static_cast<float>(rate) * shard.gradient.as<float>()[i];
+    }
+  }
+  OCTET_RETURN_IF_ERROR(store->WeightsChanged());
+  return store->ZeroGradients();
+}
+
+absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,
+                                        const std::string& recipe,
+                                        DType compute_dtype, int64_t length,
+                                        int64_t loss_chunk) {
+  TestModel test;
+  OCTET_ASSIGN_OR_RETURN(
+      test.store, fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config),
+                                                compute_dtype));
+  OCTET_RETURN_IF_ERROR(InitParams(Stream(), config, 11, test.store.get()));
+  LlamaOptions options;
+  OCTET_ASSIGN_OR_RETURN(options.recipe, float8::NamedRecipe(recipe));
+  options.compute_dtype = compute_dtype;
+  options.loss_chunk = loss_chunk;
+  OCTET_ASSIGN_OR_RETURN(
+      test.model, Llama::Create(Stream(), config, options, test.store.get()));
+  std::vector<int32_t> tokens(2 * length), targets(2 * length);
+  for (int64_t i = 0; i < 2 * length; ++i) {
+    tokens[i] = static_cast<int32_t>((i * i + 7 * i + 3) % config.vocab_size);
+    targets[i] = static_cast<int32_t>((i * 5 + 1) % config.vocab_size);
+  }
+  targets[length / 2] = -100;
+  test.tokens = MakeTensor(Shape({2, length}), tokens);
+  test.targets = MakeTensor(Shape({2, length}), targets);
+  return test;
+}
+
+}  // namespace octet::models
