@@ -5,7 +5,7 @@
 #
 # Builds and tests this tree with Debian sid's Bazel 7 (Bzlmod), its compiler and
 # its libraries, in a chroot and without network. Needs root, debootstrap and a
-# Debian mirror. The chroot ($OCTET_SID, default ~/.cache/octet-sid, 1.5 GB) is made
+# Debian mirror. The chroot ($OCTET_SID, default ~/.cache/octet-sid, 2.3 GB) is made
 # once and kept.
 set -euo pipefail
 tree="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
