@@ -5,5 +5,5 @@
 # queries work there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-./bazelw query --config=cpu 'deps(//...)' > /dev/null
-./bazelw build --config=cpu //...
+./bazelw query --noshow_progress --config=cpu 'deps(//...)' > /dev/null
+./bazelw build --noshow_progress --config=cpu //...
