@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,8 +37,7 @@ using ::testing::UnorderedElementsAre;
 constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
-// A small model's state, all of one value.
-struct State {
+struct State {  // A small model's, all of one value.
   explicit State(float value)
       : w(12, value), m(12, 2.0f * value), history(4, value), scalar(value) {}
 
@@ -137,8 +137,8 @@ TEST_F(CheckpointTest, TheLatestIsTheLargestCompleteStep) {
   ASSERT_EQ(mkdir(folder_.Join("step-0300").c_str(), 0777), 0);
   ASSERT_THAT(io::WriteFile(folder_.Join("notes.txt"), "mine"), IsOk());
   // The older step is the newer folder.
-  const utimbuf long_ago = {1000, 1000};
-  ASSERT_EQ(utime(folder_.Join("step-200").c_str(), &long_ago), 0);
+  const utimbuf past = {1000, 1000};
+  ASSERT_EQ(utime(folder_.Join("step-200").c_str(), &past), 0);
   OCTET_ASSERT_OK_AND_ASSIGN(const FoundCheckpoint found, FindLatest(dir_));
   EXPECT_EQ(found.step, 200);
   EXPECT_THAT(
@@ -269,7 +269,8 @@ TEST_F(CheckpointTest, RestoreSaysWhatDoesNotFit) {
 }
 
 TEST_F(CheckpointTest, AMissingGroupIsToldApart) {
-  Checkpoint old = State(3.0f).At(3);
+  State state(3.0f);
+  Checkpoint old = state.At(3);
   old.groups.erase("recipe");
   OCTET_ASSERT_OK_AND_ASSIGN(const SavedCheckpoint saved,
                              SaveCheckpoint(dir_, old));
@@ -277,9 +278,9 @@ TEST_F(CheckpointTest, AMissingGroupIsToldApart) {
                              LoadCheckpoint(saved.path));
   EXPECT_TRUE(loaded.Contains("master"));
   EXPECT_FALSE(loaded.Contains("recipe"));
-  EXPECT_THAT(loaded.Restore(Stream(), "recipe", State(0.0f).Recipe()),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("was saved without recipe")));
+  EXPECT_THAT(
+      loaded.Restore(Stream(), "recipe", state.Recipe()),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("without recipe")));
 }
 
 TEST_F(CheckpointTest, RecipeStateHasOneSizeAtEveryStep) {
@@ -384,16 +385,15 @@ TEST_F(CheckpointTest, AKillAtAnyMomentLeavesAWholeOne) {
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "a save failed before the kill";
-    OCTET_ASSERT_OK_AND_ASSIGN(const FoundCheckpoint found, FindLatest(dir_));
-    EXPECT_GE(found.step, last);
-    last = found.step;
-    interrupted += found.skipped.empty() ? 0 : 1;
+    OCTET_ASSERT_OK_AND_ASSIGN(const auto found, FindLatest(dir_));
+    EXPECT_GE(found.step, std::exchange(last, found.step));
+    interrupted += found.skipped.size();
     for (const std::string& skipped : found.skipped) {
       EXPECT_THAT(skipped, HasSubstr("an interrupted save"));
     }
     ExpectHolds(found.path, static_cast<float>(found.step));
   }
-  EXPECT_GT(interrupted, 0) << "no kill fell into a save";
+  EXPECT_GT(interrupted, 0);
 }
 
 }  // namespace
