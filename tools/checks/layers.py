@@ -65,10 +65,11 @@ def is_test(path):
 
 
 def testonly_files(path, text):
-    """Sources of the targets that a BUILD file declares testonly."""
+    """Sources of tests, and of targets that a BUILD file declares testonly."""
     out = set()
-    for block in re.findall(r"^\w+\(.*?^\)", text, re.M | re.S):
-        if re.search(r"\btestonly\s*=\s*(True|1)", block):
+    # A call, or a list of calls ([... for ...]), up to the bracket that ends it.
+    for block in re.findall(r"^(?:\w+\(|\[)\n.*?^[)\]]", text, re.M | re.S):
+        if re.search(r"\btestonly\s*=\s*(True|1)|\b(cc|device)_test\(", block):
             out |= {os.path.dirname(path) + "/" + f for f in re.findall(r'"([\w.-]+\.(?:h|cc|cu|cuh))"', block)}
     return out
 

@@ -53,6 +53,8 @@ class LayersTest(unittest.TestCase):
         build = 'cc_library(\n    name = "a",\n    testonly = True,\n    srcs = ["suite.cc"],\n)\n\ncc_library(\n    srcs = ["b.cc"],\n)\n'
         testonly = layers.testonly_files("fsdp/BUILD", build)
         self.assertEqual(testonly, {"fsdp/suite.cc"})
+        build = '[\n    cc_test(\n        srcs = srcs,\n    )\n    for srcs in [["c.h", "c_test.cc"]]\n]\n\ncc_library(\n    hdrs = ["d.h"],\n)\n'
+        self.assertEqual(layers.testonly_files("io/BUILD", build), {"io/c.h", "io/c_test.cc"})
         text = L + '#include "testing/goldens.h"\n'
         self.assertEqual(layers.check_file("fsdp/suite.cc", text, testonly), [])
         self.assertEqual(len(layers.check_file("fsdp/b.cc", text, testonly)), 1)
