@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/simd.h"
 #include "base/tensor.h"
 #include "float8/gemm_cpu_product_kernel.h"
 
@@ -16,7 +17,8 @@ namespace octet::float8::internal {
 
 // total [m, n] = or += part [m, n] * (row[i] * col[j]); rows are contiguous.
 void AddScaled(int64_t m, int64_t n, const float* part, const float* row,
-               const float* col, WriteMode mode, float* total);
+               const float* col, WriteMode mode, float* total,
+               Isa isa = BestIsa());
 
 // out = alpha * (sums * (row[i] * col[j])) + beta * out + bias[j]
 struct Epilogue {
@@ -29,7 +31,7 @@ struct Epilogue {
 
 // `out` is [m, n], f32 or bf16; f32 sums may be out's own memory if beta is 0.
 void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
-            const TensorView& out);
+            const TensorView& out, Isa isa = BestIsa());
 
 }  // namespace octet::float8::internal
 
