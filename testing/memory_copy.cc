@@ -20,19 +20,17 @@ double Measure(int64_t bytes) {
   const int64_t half = std::max<int64_t>(bytes / 2, 1);
   const std::vector<char> from(half, 1);
   std::vector<char> to(half, 2);
-  double best = 0.0;
+  double copies = 0.0;
+  std::chrono::duration<double> took(0.0);
   const Clock::time_point start = Clock::now();
-  for (int i = 0;
-       i < 3 || Clock::now() - start < std::chrono::duration<double>(kSeconds);
-       ++i) {
-    const Clock::time_point begin = Clock::now();
+  while (copies < 3 || took.count() < kSeconds) {
     ParallelFor(half, kGrain, [&](int64_t first, int64_t last) {
       std::memcpy(to.data() + first, from.data() + first, last - first);
     });
-    const std::chrono::duration<double> took = Clock::now() - begin;
-    best = std::max(best, 2.0 * static_cast<double>(half) / took.count());
+    ++copies;
+    took = Clock::now() - start;
   }
-  return best;
+  return copies * 2.0 * static_cast<double>(half) / took.count();
 }
 
 }  // namespace
