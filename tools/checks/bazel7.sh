@@ -73,6 +73,6 @@ inside --net '
   done
   result=0
   # What newer libraries deprecate is no error here: Debian 12 has no successor to it.
-  bazel test "${overrides[@]}" "--per_file_copt=.*[.]cc$@-Wno-error=deprecated-declarations" "$@" || result=$?
+  bazel test "${overrides[@]}" "--per_file_copt=.*[.]cc\$@-Wno-error=deprecated-declarations" "$@" || result=$?
   bazel shutdown
   exit $result' "$@"
