@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Amax on the CPU. `bytes` are those of the input; percent_of_copy is their
-// rate against a memory copy that moves as many, on as many threads
-// (OMP_NUM_THREADS).
+// Amax on the CPU. `bytes` are those of the input; copy_% is their rate against
+// a memory copy that moves as many, on as many threads (OMP_NUM_THREADS).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +30,7 @@ void AmaxOf(benchmark::State& state, DType dtype, Granularity granularity,
   }
   const double copy = testing::MemoryCopyRate(bytes);
   state.SetBytesProcessed(state.iterations() * bytes);
-  state.counters["percent_of_copy"] =
+  state.counters["copy_%"] =
       benchmark::Counter(100.0 * static_cast<double>(bytes) / copy,
                          benchmark::Counter::kIsIterationInvariantRate);
 }

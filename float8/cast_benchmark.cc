@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Casts on the CPU. `bytes` are those of the input read once and the output
-// written once; percent_of_copy is their rate against a memory copy that moves
-// as many, on as many threads (OMP_NUM_THREADS).
+// written once; copy_% is their rate against a memory copy that moves as many,
+// on as many threads (OMP_NUM_THREADS).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +24,7 @@ Tensor Input(DType dtype, int64_t bytes) {
 void Report(benchmark::State& state, int64_t bytes) {
   const double copy = testing::MemoryCopyRate(bytes);
   state.SetBytesProcessed(state.iterations() * bytes);
-  state.counters["percent_of_copy"] =
+  state.counters["copy_%"] =
       benchmark::Counter(100.0 * static_cast<double>(bytes) / copy,
                          benchmark::Counter::kIsIterationInvariantRate);
 }

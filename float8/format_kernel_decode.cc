@@ -28,35 +28,21 @@ OCTET_ALWAYS_INLINE void Store(float x, Float16* out) {
   out->bits = static_cast<uint16_t>(h | (u >> 16 & 0x8000));
 }
 
-// All ones if the condition holds. Selecting by a mask is what compilers turn
-// into vector code on every instruction set; of a choice they make a branch.
-OCTET_ALWAYS_INLINE uint32_t MaskOf(bool condition) {
-  return 0u - static_cast<uint32_t>(condition);
-}
-
-// A subnormal code's bits are first read with the smallest normal's exponent,
-// which adds that normal; the subtraction is exact.
 template <typename Format>
 OCTET_ALWAYS_INLINE float DecodeOne(uint8_t byte) {
   constexpr int kShift = 23 - Format::kTraits.mantissa_bits;
-  constexpr uint32_t kFirstNormal = 1u << Format::kTraits.mantissa_bits;
-  constexpr uint32_t kOneExponent = 1u << 23;
-  constexpr uint32_t kOverflow = Format::kTraits.overflow_code;
-  const uint32_t code = byte & 0x7fu;
-  const uint32_t subnormal = MaskOf(code < kFirstNormal);
-  const uint32_t bits =
-      (code << kShift) + Format::kMinNormal - (kOneExponent & ~subnormal);
-  uint32_t u = Bits(FromBits(bits) - FromBits(Format::kMinNormal & subnormal));
+  constexpr int32_t kFirstNormal = 1 << Format::kTraits.mantissa_bits;
+  const int32_t code = byte & 0x7f;
+  const uint32_t subnormal =
+      Bits(static_cast<float>(code) * Format::kTraits.smallest_subnormal);
+  const uint32_t normal =
+      (static_cast<uint32_t>(code - kFirstNormal) << kShift) +
+      Format::kMinNormal;
+  uint32_t u = code < kFirstNormal ? subnormal : normal;
   if constexpr (Format::kTraits.has_infinity) {
-    // The code past the largest finite one has infinity's exponent; NaN, a
-    // mantissa as well.
-    const uint32_t infinite = MaskOf(code >= kOverflow);
-    const uint32_t nan = MaskOf(code > kOverflow);
-    u = (u & ~infinite) | (kInfinity & infinite) | (0x7fc00000u & nan);
-  } else {
-    u |= 0x7fc00000u & MaskOf(code == kOverflow);
-    u &= ~(0x003fffffu & MaskOf(code == kOverflow));
+    u = code == Format::kTraits.overflow_code ? kInfinity : u;
   }
+  u = code > Format::kTraits.overflow_code || code == 0x7f ? 0x7fc00000u : u;
   return FromBits(u | static_cast<uint32_t>(byte & 0x80) << 24);
 }
 

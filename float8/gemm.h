@@ -7,13 +7,8 @@
 // where an operand is float8 with scales (its value is q / scale) or plain f32
 // or bf16. Products are exact, sums are f32; with scales along k, each block's
 // sum is scaled and added in f32. When beta is 0, out is only written. Any m,
-// n, k, 0 included (k = 0 gives beta * out + bias); nothing need be a multiple
-// of anything, or aligned beyond its dtype. Queued on `stream`. CPU is built
-// in; for CUDA link :gemm_cuda.
-//
-// On the CPU the same bits for the same number of threads; scales that are
-// powers of two go into the operands, which is exact too; where the CPU
-// multiplies bf16, terms below 2^-126 are 0. Any two dtypes mix there.
+// n, k, 0 included (k = 0 gives beta * out + bias). Queued on `stream`. CPU is
+// built in; for CUDA link :gemm_cuda.
 #ifndef OCTET_FLOAT8_GEMM_H_
 #define OCTET_FLOAT8_GEMM_H_
 

@@ -108,8 +108,8 @@ int64_t RowsAtATime(int64_t n) { return std::max<int64_t>(kGrain / n, 1); }
 
 template <typename Out>
 void FinishAs(int64_t m, int64_t n, const float* sums, const Epilogue& e,
-              Isa isa, Out* out) {
-  const auto finish_row = FinishRowFor<Out>(isa);
+              Out* out) {
+  const auto finish_row = FinishRowFor<Out>(BestIsa());
   ParallelFor(m, RowsAtATime(n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       finish_row(n, sums + i * n, e.row[i], e, out + i * n);
@@ -120,8 +120,8 @@ void FinishAs(int64_t m, int64_t n, const float* sums, const Epilogue& e,
 }  // namespace
 
 void AddScaled(int64_t m, int64_t n, const float* part, const float* row,
-               const float* col, WriteMode mode, float* total, Isa isa) {
-  const auto add_row = AddScaledRowFor(isa);
+               const float* col, WriteMode mode, float* total) {
+  const auto add_row = AddScaledRowFor(BestIsa());
   ParallelFor(m, RowsAtATime(n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       add_row(n, part + i * n, row[i], col, mode, total + i * n);
@@ -130,11 +130,11 @@ void AddScaled(int64_t m, int64_t n, const float* part, const float* row,
 }
 
 void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
-            const TensorView& out, Isa isa) {
+            const TensorView& out) {
   if (out.dtype() == DType::kBf16) {
-    FinishAs(m, n, sums, epilogue, isa, out.as<Bfloat16>());
+    FinishAs(m, n, sums, epilogue, out.as<Bfloat16>());
   } else {
-    FinishAs(m, n, sums, epilogue, isa, out.as<float>());
+    FinishAs(m, n, sums, epilogue, out.as<float>());
   }
 }
 

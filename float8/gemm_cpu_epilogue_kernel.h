@@ -9,7 +9,6 @@
 
 #include <cstdint>
 
-#include "base/simd.h"
 #include "base/tensor.h"
 #include "float8/gemm_cpu_product_kernel.h"
 
@@ -17,8 +16,7 @@ namespace octet::float8::internal {
 
 // total [m, n] = or += part [m, n] * (row[i] * col[j]); rows are contiguous.
 void AddScaled(int64_t m, int64_t n, const float* part, const float* row,
-               const float* col, WriteMode mode, float* total,
-               Isa isa = BestIsa());
+               const float* col, WriteMode mode, float* total);
 
 // out = alpha * (sums * (row[i] * col[j])) + beta * out + bias[j]
 struct Epilogue {
@@ -31,7 +29,7 @@ struct Epilogue {
 
 // `out` is [m, n], f32 or bf16; f32 sums may be out's own memory if beta is 0.
 void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
-            const TensorView& out, Isa isa = BestIsa());
+            const TensorView& out);
 
 }  // namespace octet::float8::internal
 

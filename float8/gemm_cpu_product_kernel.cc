@@ -47,23 +47,6 @@ const dnnl::engine& CpuEngine() {
   return engine;
 }
 
-// Version 2 of the library wants the operation described first, version 3 has
-// no such class; the last argument prefers the former.
-template <typename Matmul, typename Desc = typename Matmul::desc>
-Matmul MakeMatmul(const dnnl::engine& engine, const dnnl::memory::desc& a,
-                  const dnnl::memory::desc& b, const dnnl::memory::desc& c,
-                  const dnnl::primitive_attr& attributes, int) {
-  return Matmul(
-      typename Matmul::primitive_desc(Desc(a, b, c), attributes, engine));
-}
-
-template <typename Matmul>
-Matmul MakeMatmul(const dnnl::engine& engine, const dnnl::memory::desc& a,
-                  const dnnl::memory::desc& b, const dnnl::memory::desc& c,
-                  const dnnl::primitive_attr& attributes, long) {
-  return Matmul(typename Matmul::primitive_desc(engine, a, b, c, attributes));
-}
-
 absl::Status ProductBf16(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
                          const PlainMatrix& b, WriteMode mode, DType c_dtype,
                          void* c, int64_t ldc) {
@@ -84,8 +67,8 @@ absl::Status ProductBf16(int64_t m, int64_t n, int64_t k, const PlainMatrix& a,
       attributes.set_post_ops(post_ops);
     }
     // The library caches what is made here.
-    const auto matmul =
-        MakeMatmul<dnnl::matmul>(engine, a_desc, b_desc, c_desc, attributes, 0);
+    const dnnl::matmul matmul(dnnl::matmul::primitive_desc(
+        dnnl::matmul::desc(a_desc, b_desc, c_desc), attributes, engine));
     dnnl::stream stream(engine);
     matmul.execute(stream,
                    {{DNNL_ARG_SRC,

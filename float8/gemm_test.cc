@@ -186,26 +186,6 @@ TEST_F(GemmTest, FormatsMix) {
   EXPECT_THAT(Values(out), Each(7.0));
 }
 
-// A float8 operand beside a plain one, and two plain ones that differ.
-TEST_F(GemmTest, DTypesMix) {
-  if (stream_.device().kind != DeviceKind::kCpu) GTEST_SKIP() << "CPU only";
-  const std::vector<DType> dtypes = {kE4M3, kE5M2, DType::kBf16, DType::kF32};
-  std::vector<double> want(6 * 7, 0.0);
-  for (int64_t i = 0; i < 42; ++i) {
-    for (int64_t k = 0; k < 33; ++k) want[i] += A41(i / 7, k) * B41(k, i % 7);
-  }
-  for (const DType of_a : dtypes) {
-    for (const DType of_b : dtypes) {
-      if (of_a == kE5M2 && of_b == kE5M2) continue;
-      SCOPED_TRACE(absl::StrCat(Name(of_a), " ", Name(of_b)));
-      const Operand a = MakeOperand(of_a, 6, 33, A41);
-      const Operand b = MakeOperand(of_b, 33, 7, B41);
-      EXPECT_EQ(Run(a.As(), b.As(), 6, 7), want);
-      EXPECT_EQ(Run(a.As(), b.As(), 6, 7, {}, DType::kBf16), want);
-    }
-  }
-}
-
 // A small term beside a large one, all within f32.
 TEST_F(GemmTest, SumsAreF32) {
   for (const auto& [k, exact] : {std::pair<int64_t, double>{32, 200735},

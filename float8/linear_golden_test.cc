@@ -3,7 +3,6 @@
 // The linear layer against torchao: every cast operand bit by bit, outputs and
 // gradients by norm.
 
-#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -34,7 +33,6 @@ struct RecipeCase {
   const char* ours;
   const char* torchao;
 };
-void PrintTo(const RecipeCase& names, std::ostream* os) { *os << names.ours; }
 
 class LinearGoldenTest
     : public ::testing::TestWithParam<std::tuple<const char*, RecipeCase>> {};

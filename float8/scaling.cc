@@ -34,36 +34,29 @@ const GranularityInfo& InfoOf(Granularity granularity) {
   return kGranularities[static_cast<int>(granularity)];
 }
 
-uint32_t Bits(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  return bits;
-}
-
-float FromBits(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof(x));
-  return x;
-}
-
 // Keeps 2^floor(log2(x)) of x >= 0 by dropping the mantissa, which is exact;
 // exp2(floor(log2(x))) in f32 differs a few ulp below a power of two, where its
 // log2 rounds up.
 float FloorToPowerOfTwo(float x) {
   if (!std::isfinite(x)) return x;
-  return FromBits(Bits(x) & 0x7f800000u);
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  bits &= 0x7f800000u;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
 }
 
-// 2^-ceil(log2(amax / max)), in integers so that nothing rounds. An amax below
-// f32's normal range is below e8m0's too.
+// 2^-ceil(log2(amax / max)), in integers so that nothing rounds.
 float E8m0Scale(float amax, float max) {
   if (std::isnan(amax)) return amax;
   if (std::isinf(amax)) return 0.0f;
-  const uint32_t a = Bits(amax), m = Bits(max);
-  if (a < 0x00800000u) return 0x1p127f;
-  const int exponent = static_cast<int>(a >> 23) - static_cast<int>(m >> 23) +
-                       ((a & 0x7fffff) > (m & 0x7fffff) ? 1 : 0);
-  return FromBits(static_cast<uint32_t>(127 - std::max(exponent, -127)) << 23);
+  if (amax == 0.0f) return 0x1p127f;
+  int amax_exponent, max_exponent;
+  const float amax_fraction = std::frexp(amax, &amax_exponent);
+  const float max_fraction = std::frexp(max, &max_exponent);
+  const int exponent =
+      amax_exponent - max_exponent + (amax_fraction > max_fraction ? 1 : 0);
+  return std::ldexp(1.0f, -std::clamp(exponent, -127, 127));
 }
 
 }  // namespace

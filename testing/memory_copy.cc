@@ -20,17 +20,19 @@ double Measure(int64_t bytes) {
   const int64_t half = std::max<int64_t>(bytes / 2, 1);
   const std::vector<char> from(half, 1);
   std::vector<char> to(half, 2);
-  double copies = 0.0;
-  std::chrono::duration<double> took(0.0);
+  double best = 0.0;
   const Clock::time_point start = Clock::now();
-  while (copies < 3 || took.count() < kSeconds) {
+  for (int i = 0;
+       i < 3 || Clock::now() - start < std::chrono::duration<double>(kSeconds);
+       ++i) {
+    const Clock::time_point begin = Clock::now();
     ParallelFor(half, kGrain, [&](int64_t first, int64_t last) {
       std::memcpy(to.data() + first, from.data() + first, last - first);
     });
-    ++copies;
-    took = Clock::now() - start;
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    best = std::max(best, 2.0 * static_cast<double>(half) / took.count());
   }
-  return copies * 2.0 * static_cast<double>(half) / took.count();
+  return best;
 }
 
 }  // namespace

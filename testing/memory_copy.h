@@ -9,9 +9,8 @@
 namespace octet::testing {
 
 // Bytes read and written per second by copies within a buffer pair of `bytes`
-// in all, on the threads that ParallelFor uses: the mean of a fifth of a
-// second, as a benchmark's own time is a mean; measured on the first call for a
-// size.
+// in all, on the threads that ParallelFor uses: the best of several, measured
+// on the first call for that size.
 double MemoryCopyRate(int64_t bytes);
 
 }  // namespace octet::testing

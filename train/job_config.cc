@@ -142,6 +142,10 @@ absl::Status Validate(const JobConfig& config) {
         "lr_scheduler.decay_ratio is ", config.lr_scheduler.decay_ratio,
         ", must be -1 or in [0, 1]"));
   }
+  if (config.sample.tokens > 0 && config.sample.prompt.empty()) {
+    return absl::InvalidArgumentError(
+        "sample.prompt is empty; sample.tokens=0 wants no sample");
+  }
   return MakeRecipe(config).status();
 }
 

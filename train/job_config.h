@@ -57,7 +57,7 @@ struct JobConfig {
     int64_t local_batch_size = 8;
     int64_t global_batch_size = -1;
     int64_t seq_len = 256;
-    int64_t steps = 200;
+    int64_t steps = 300;
     double max_norm = 1.0;
     int64_t seed = 42;
     std::string mixed_precision_param = "bfloat16";
@@ -74,7 +74,7 @@ struct JobConfig {
   struct {
     bool enable = true;
     std::string folder = "checkpoint";
-    int64_t interval = 500;
+    int64_t interval = 100;
     int64_t keep_latest_k = 10;
     std::string resume = "auto";
     std::string initial_load_path;

@@ -52,8 +52,8 @@ absl::StatusOr<RunFolder> OpenRunFolder(const JobConfig& config) {
 }
 
 bool HasEarlierRun(const RunFolder& folder) {
-  // job.toml is written first: without it nothing here is a run's.
-  return Exists(folder.job);
+  // job.toml is written first; what has neither is not a run's.
+  return Exists(folder.job) || Exists(folder.checkpoint);
 }
 
 absl::StatusOr<std::string> MoveEarlierRun(const RunFolder& folder) {

@@ -145,6 +145,7 @@ absl::StatusOr<double> Trainer::ValidationLoss(int64_t batches) {
     OCTET_ASSIGN_OR_RETURN(const double loss, model_.loss(tokens_, targets_));
     sum += loss;
   }
+  OCTET_RETURN_IF_ERROR(model_.discard_scaling());
   return sum / (count * rows * options_.seq_len);
 }
 

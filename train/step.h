@@ -38,8 +38,8 @@ struct StepModel {
   std::function<absl::StatusOr<double>(const TensorView& tokens,
                                        const TensorView& targets)>
       loss;
-  // After a step that counts, and after one that does not: rolls the amax
-  // histories, or forgets what the step recorded.
+  // Rolls the amax histories after a step that counts; forgets what was
+  // recorded by a step that does not count, and by an evaluation.
   std::function<absl::Status()> advance_scaling;
   std::function<absl::Status()> discard_scaling;
 };

@@ -161,6 +161,7 @@ TEST(Trainer, LearnsAndReportsTheSchedule) {
   EXPECT_LT(last, 5.45);
   EXPECT_LT(after, before - 0.1);
   EXPECT_EQ(f.advanced, 10);
+  EXPECT_EQ(f.discarded, 2);  // the evaluations
 }
 
 TEST(Trainer, FiveAndFiveStepsAreTenBitForBit) {

@@ -56,6 +56,9 @@ class TokenData {
   // Window 0 <= index < validation_size(), in file order.
   absl::Status ValidationSample(int64_t index, absl::Span<int32_t> out) const;
 
+  // Of the training files: "text", "llmc", "nanogpt" or "megatron".
+  const std::string& format() const { return training_.files[0].format(); }
+
   // "/usr/share/common-licenses: 13 files (text), 237320 tokens, 834 + 93
   // windows of 256"
   std::string ToString() const;

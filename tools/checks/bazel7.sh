@@ -72,7 +72,6 @@ inside --net '
     overrides+=("--override_module=$module=/tmp/modules/$module")
   done
   result=0
-  # What newer libraries deprecate is no error here: Debian 12 has no successor to it.
-  bazel test "${overrides[@]}" "--per_file_copt=.*[.]cc\$@-Wno-error=deprecated-declarations" "$@" || result=$?
+  bazel test "${overrides[@]}" "$@" || result=$?
   bazel shutdown
   exit $result' "$@"

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Trains a Llama in float8: `train --help`.
+//
+// Exit status: 0 when the run is complete or was stopped by Ctrl-C (SIGINT or
+// SIGTERM) after a checkpoint, 1 for a failure, 2 for wrong arguments.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_join.h"
+#include "float8/recipe.h"
+#include "models/llama/config.h"
+#include "train/job_config.h"
+#include "train/job_model.h"
+#include "train/run.h"
+
+namespace {
+
+constexpr char kUsage[] =
+    R"(Trains a Llama in float8.
+
+  train                                    the default job, below
+  train --data /my/texts                   the same on your own text
+  train --config job.toml                  a job from a file
+  train --training.steps=500 --resume      any key can be set here
+
+The default job needs no GPU and no download: a small Llama learns bytes of
+English text that every Debian machine carries, the licences in
+/usr/share/common-licenses (package base-files, about 240 KB; links skipped).
+It takes about two minutes on two cores and writes to ./outputs/train.
+
+An unfinished run of the same job in that folder is continued from its last
+checkpoint; any other earlier run is moved to previous-1, previous-2, ... in
+it. Ctrl-C writes a checkpoint and stops.
+
+  --config FILE      a TOML file with the keys below, as [section] key = value
+  --data PATH        data.path: a file, a folder or a pattern
+  --device DEVICE    job.device: auto, cpu, cuda or cuda:N
+  --resume           go on from the last checkpoint, or fail
+  --noresume         start anew
+  --print_config     print the whole job as TOML and stop
+  --help             this text
+
+Exit status: 0 complete, or stopped by Ctrl-C after a checkpoint; 1 failure;
+2 wrong arguments.
+)";
+
+std::atomic<bool> stop_requested{false};
+
+void RequestStop(int signal_number) {
+  stop_requested = true;
+  signal(signal_number, SIG_DFL);  // a second one ends it at once
+}
+
+std::string Help() {
+  std::string text = kUsage;
+  text += "\nPresets (model.flavor):\n";
+  for (const octet::models::LlamaPreset& preset :
+       octet::models::LlamaPresets()) {
+    text += "  " + preset.name + std::string(11 - preset.name.size(), ' ') +
+            preset.summary + "\n";
+  }
+  text += "\nRecipes (float8.recipe):\n  " +
+          absl::StrJoin(octet::float8::RecipeNames(), ", ") +
+          "\n\nKeys and their defaults:\n" + octet::train::KeysHelp();
+  return text;
+}
+
+int Fail(const absl::Status& status, int code) {
+  std::cerr << "train: " << status.message() << std::endl;
+  return code;
+}
+
+// OpenMP's threads spin while they wait, which costs a busy machine most of its
+// time (six times slower where four programs share two cores). They can be told
+// to sleep by the environment alone, before the program starts.
+void StartAgainWithSleepingThreads(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);  // if it fails, the run is slower
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  StartAgainWithSleepingThreads(argv);
+  // `bazel run` starts programs elsewhere; paths are meant from the caller's.
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (folder != nullptr && chdir(folder) != 0) {
+    std::cerr << "train: cannot enter " << folder << std::endl;
+    return 1;
+  }
+  const auto arguments = octet::train::ParseArguments(
+      std::vector<std::string>(argv + 1, argv + argc));
+  if (!arguments.ok()) return Fail(arguments.status(), 2);
+  const octet::train::JobConfig& config = arguments->config;
+  if (arguments->help) {
+    std::cout << Help();
+    return 0;
+  }
+  const auto model = octet::train::MakeModelConfig(config);
+  if (!model.ok()) return Fail(model.status(), 2);
+  if (config.job.print_config) {
+    std::cout << octet::train::DumpToml(config);
+    return 0;
+  }
+  signal(SIGINT, RequestStop);
+  signal(SIGTERM, RequestStop);
+  octet::train::RunHooks hooks;
+  hooks.out = &std::cout;
+  hooks.is_terminal = isatty(STDOUT_FILENO) != 0;
+  hooks.stop = &stop_requested;
+  const absl::Status status = octet::train::RunJob(config, hooks);
+  return status.ok() ? 0 : Fail(status, 1);
+}

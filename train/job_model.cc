@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "train/job_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/llama/hf.h"
+#include "models/llama/params.h"
+#include "train/job_recipe.h"
+
+namespace octet::train {
+
+absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
+  const std::string& folder = config.checkpoint.initial_load_path;
+  if (!folder.empty()) return models::ReadHfConfig(folder);
+  auto preset = models::LlamaPresetConfig(config.model.flavor);
+  if (!preset.ok()) {
+    return absl::Status(
+        preset.status().code(),
+        absl::StrCat("model.flavor: ", preset.status().message()));
+  }
+  return preset;
+}
+
+absl::StatusOr<std::unique_ptr<JobModel>> JobModel::Create(
+    const Stream& stream, const JobConfig& config) {
+  OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig model_config,
+                         MakeModelConfig(config));
+  const std::string& folder = config.checkpoint.initial_load_path;
+  const std::string name = absl::StrCat(
+      config.model.name, " ", folder.empty() ? config.model.flavor : folder);
+  auto model = absl::WrapUnique(new JobModel(stream, model_config, name));
+  models::LlamaOptions options;
+  OCTET_ASSIGN_OR_RETURN(options.recipe, MakeRecipe(config));
+  options.compute_dtype = config.training.mixed_precision_param == "float32"
+                              ? DType::kF32
+                              : DType::kBf16;
+  options.loss_chunk = config.training.loss_chunk;
+  OCTET_ASSIGN_OR_RETURN(
+      model->store_,
+      fsdp::WholeParamStore::Create(stream, models::UnitSpecs(model_config),
+                                    options.compute_dtype));
+  OCTET_ASSIGN_OR_RETURN(model->llama_,
+                         models::Llama::Create(stream, model_config, options,
+                                               model->store_.get()));
+  if (folder.empty()) {
+    OCTET_RETURN_IF_ERROR(models::InitParams(
+        stream, model_config, config.training.seed, model->store_.get()));
+  } else {
+    OCTET_RETURN_IF_ERROR(models::LoadHfWeights(stream, folder, model_config,
+                                                model->store_.get()));
+  }
+  return model;
+}
+
+StepModel JobModel::step_model() {
+  models::Llama* llama = llama_.get();
+  StepModel model;
+  model.forward_backward = [llama](const TensorView& tokens,
+                                   const TensorView& targets, double scale) {
+    return llama->ForwardBackward(tokens, targets, scale);
+  };
+  model.loss = [llama](const TensorView& tokens, const TensorView& targets) {
+    return llama->Loss(tokens, targets);
+  };
+  model.advance_scaling = [llama] {
+    llama->AdvanceScaling();
+    return absl::OkStatus();
+  };
+  model.discard_scaling = [llama] { return llama->DiscardScaling(); };
+  return model;
+}
+
+std::string JobModel::Describe() const {
+  return absl::StrCat(name_, ": ", models::NumParameters(config_),
+                      " parameters, ", config_.num_layers, " layers of width ",
+                      config_.hidden_size, ", ", config_.num_heads, " heads, ",
+                      config_.num_kv_heads, " for keys and values, vocabulary ",
+                      config_.vocab_size);
+}
+
+absl::StatusOr<std::string> JobModel::DescribeLayers() const {
+  return llama_->DescribeLayers();
+}
+
+absl::StatusOr<std::vector<float>> JobModel::NextLogits(
+    absl::Span<const int32_t> tokens) {
+  const int64_t length = tokens.size();
+  const int64_t vocab = config_.vocab_size;
+  OCTET_ASSIGN_OR_RETURN(const Tensor host,
+                         Tensor::Allocate(DType::kI32, Shape({1, length})));
+  std::copy(tokens.begin(), tokens.end(), host.as<int32_t>());
+  OCTET_ASSIGN_OR_RETURN(
+      const Tensor ids,
+      Tensor::Allocate(DType::kI32, Shape({1, length}), stream_.device()));
+  OCTET_RETURN_IF_ERROR(Copy(stream_, host, ids));
+  OCTET_ASSIGN_OR_RETURN(
+      const Tensor logits,
+      Tensor::Allocate(DType::kF32, Shape({1, length, vocab}),
+                       stream_.device()));
+  OCTET_RETURN_IF_ERROR(llama_->Logits(ids, logits));
+  std::vector<float> last(vocab);
+  OCTET_RETURN_IF_ERROR(Copy(stream_, logits.view().RowSlice(length - 1, 1),
+                             TensorView::Of(absl::MakeSpan(last), DType::kF32)
+                                 .Reshaped(Shape({1, vocab}))));
+  OCTET_RETURN_IF_ERROR(stream_.Synchronize());
+  return last;
+}
+
+io::Json JobModel::SaveScaling() const {
+  return io::Json(llama_->SaveScaling());
+}
+
+absl::Status JobModel::RestoreScaling(const io::Json& json) {
+  models::ScalingState state;
+  for (const auto& [name, history] : json.items()) {
+    std::vector<float>& values = state[name];
+    for (const io::Json& value : history) {
+      if (!value.is_number()) {
+        return absl::DataLossError(absl::StrCat("scaling history of ", name,
+                                                " is no list of numbers"));
+      }
+      values.push_back(value.get<float>());
+    }
+  }
+  return llama_->RestoreScaling(state);
+}
+
+absl::Status JobModel::SaveHuggingFace(const std::string& folder) const {
+  OCTET_RETURN_IF_ERROR(stream_.Synchronize());
+  return models::SaveHf(stream_, folder, config_, *store_);
+}
+
+}  // namespace octet::train
