@@ -2,7 +2,7 @@
 #include "models/llama/model.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -22,6 +22,26 @@ int64_t LossChunk(int64_t asked, int64_t tokens, int64_t vocab) {
       asked > 0 ? asked : std::max<int64_t>(kElements / vocab / 16 * 16, 16);
   return std::min(chunk, std::max<int64_t>(tokens, 1));
 }
+
+// A unit's weights, given back on every way out.
+class Acquired {
+ public:
+  Acquired(fsdp::ParamStore* store, int64_t unit)
+      : store_(store), unit_(unit), weights_(store->Acquire(unit)) {}
+  ~Acquired() {
+    if (weights_.ok()) store_->Release(unit_).IgnoreError();
+  }
+  Acquired(const Acquired&) = delete;
+  Acquired& operator=(const Acquired&) = delete;
+
+  const absl::Status& status() const { return weights_.status(); }
+  absl::Span<const TensorView> weights() const { return *weights_; }
+
+ private:
+  fsdp::ParamStore* store_;
+  int64_t unit_;
+  absl::StatusOr<absl::Span<const TensorView>> weights_;
+};
 
 }  // namespace
 
@@ -141,19 +161,21 @@ BlockContext Llama::MakeContext() {
 }
 
 absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
-  const TensorView rows = tokens.Reshaped(Shape({tokens.num_elements()}));
-  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Acquire(0));
-  OCTET_RETURN_IF_ERROR(
-      EmbeddingForward(stream_, rows, embedding[0], activations_.block(0).x));
-  OCTET_RETURN_IF_ERROR(store_->Release(0));
+  {
+    const Acquired embedding(store_, 0);
+    OCTET_RETURN_IF_ERROR(embedding.status());
+    OCTET_RETURN_IF_ERROR(EmbeddingForward(
+        stream_, tokens.Reshaped(Shape({tokens.num_elements()})),
+        embedding.weights()[0], activations_.block(0).x));
+  }
   const BlockContext context = MakeContext();
   TensorView residual;
   for (int64_t i = 0; i < config_.num_layers; ++i) {
-    OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(i + 1));
+    const Acquired unit(store_, i + 1);
+    OCTET_RETURN_IF_ERROR(unit.status());
     BlockActivations& block = activations_.block(i);
     OCTET_RETURN_IF_ERROR(blocks_[i].Forward(
-        context, weights, store_->version(), residual, &block));
-    OCTET_RETURN_IF_ERROR(store_->Release(i + 1));
+        context, unit.weights(), store_->version(), residual, &block));
     residual = block.mlp_x;
   }
   return absl::OkStatus();
@@ -162,13 +184,13 @@ absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
 absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
   const BlockContext context = MakeContext();
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
-    OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(i + 1));
+    const Acquired unit(store_, i + 1);
+    OCTET_RETURN_IF_ERROR(unit.status());
     OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(i + 1));
-    OCTET_RETURN_IF_ERROR(blocks_[i].Backward(context, weights,
+    OCTET_RETURN_IF_ERROR(blocks_[i].Backward(context, unit.weights(),
                                               store_->version(), gradients,
                                               &activations_.block(i)));
     OCTET_RETURN_IF_ERROR(store_->Reduce(i + 1));
-    OCTET_RETURN_IF_ERROR(store_->Release(i + 1));
   }
   OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
   OCTET_RETURN_IF_ERROR(EmbeddingBackward(
@@ -179,22 +201,22 @@ absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
 
 absl::Status Llama::WithHead(
     const std::function<absl::Status(const HeadContext&)>& f) {
-  const int64_t unit = config_.num_layers + 1;
-  OCTET_ASSIGN_OR_RETURN(const auto weights, store_->Acquire(unit));
-  HeadContext context = {
-      stream_, &config_, {weights[kFinalNorm], {}}, store_->version()};
+  const Acquired unit(store_, config_.num_layers + 1);
+  OCTET_RETURN_IF_ERROR(unit.status());
+  std::optional<Acquired> embedding;
+  HeadContext context = {stream_, &config_, {}, store_->version()};
+  context.weights.norm = unit.weights()[kFinalNorm];
   if (config_.tie_word_embeddings) {
-    OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Acquire(0));
-    context.weights.lm_head = embedding[0];
+    embedding.emplace(store_, 0);
+    OCTET_RETURN_IF_ERROR(embedding->status());
+    context.weights.lm_head = embedding->weights()[0];
   } else {
-    context.weights.lm_head = weights[kLmHead];
+    context.weights.lm_head = unit.weights()[kLmHead];
   }
   OCTET_RETURN_IF_ERROR(
       head_.Normalise(context, activations_.block(config_.num_layers - 1).mlp_x,
                       activations_.scratch(), &activations_.head()));
-  OCTET_RETURN_IF_ERROR(f(context));
-  if (config_.tie_word_embeddings) OCTET_RETURN_IF_ERROR(store_->Release(0));
-  return store_->Release(unit);
+  return f(context);
 }
 
 absl::StatusOr<HeadTensors> Llama::HeadGradients() {
