@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/simd.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace octet {
 namespace {
 
@@ -22,6 +25,15 @@ Isa Detect() {
 #endif
 }
 
+// $OCTET_MAX_ISA; another word is no limit.
+Isa Limit() {
+  const char* name = std::getenv("OCTET_MAX_ISA");
+  for (int i = 0; name != nullptr && i < kNumIsas; ++i) {
+    if (Name(static_cast<Isa>(i)) == name) return static_cast<Isa>(i);
+  }
+  return Isa::kAvx512;
+}
+
 }  // namespace
 
 absl::string_view Name(Isa isa) {
@@ -37,7 +49,7 @@ absl::string_view Name(Isa isa) {
 }
 
 Isa BestIsa() {
-  static const Isa best = Detect();
+  static const Isa best = std::min(Detect(), Limit());
   return best;
 }
 

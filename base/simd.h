@@ -53,7 +53,9 @@ inline constexpr int kNumIsas = 3;
 // "scalar", "avx2", "avx512"
 absl::string_view Name(Isa isa);
 
-// The last one that this CPU and its operating system run; found once.
+// The last one that this CPU and its operating system run, and no later one
+// than $OCTET_MAX_ISA ("scalar", "avx2"), which shows what another CPU would
+// do; found once.
 Isa BestIsa();
 
 // All that it runs, kScalar first: what a test walks.

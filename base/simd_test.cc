@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/simd.h"
 
+#include <cstdlib>
+
 #include "gtest/gtest.h"
 
 namespace octet {
@@ -12,6 +14,16 @@ TEST(SimdTest, UsableIsasRunFromScalarToTheBest) {
   EXPECT_EQ(usable.front(), Isa::kScalar);
   EXPECT_EQ(usable.back(), BestIsa());
   EXPECT_LE(usable.size(), static_cast<size_t>(kNumIsas));
+}
+
+// In a process of its own: the answer is kept.
+TEST(SimdDeathTest, TheEnvironmentLimitsIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto best_under = [](const char* limit) {
+    setenv("OCTET_MAX_ISA", limit, /*overwrite=*/1);
+    std::_Exit(static_cast<int>(BestIsa()));
+  };
+  EXPECT_EXIT(best_under("scalar"), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(SimdTest, Names) {
