@@ -26,6 +26,29 @@ absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
   return preset;
 }
 
+int64_t MicroBatches(const JobConfig& config) {
+  const auto& t = config.training;
+  return t.global_batch_size < 0 ? 1 : t.global_batch_size / t.local_batch_size;
+}
+
+TrainerOptions MakeTrainerOptions(const JobConfig& config) {
+  TrainerOptions options;
+  options.local_batch_size = config.training.local_batch_size;
+  options.micro_batches = MicroBatches(config);
+  options.seq_len = config.training.seq_len;
+  options.lr = config.optimizer.lr;
+  options.max_norm = config.training.max_norm;
+  options.adamw = {config.optimizer.beta1, config.optimizer.beta2,
+                   config.optimizer.eps, config.optimizer.weight_decay};
+  const auto& s = config.lr_scheduler;
+  options.schedule.steps = config.training.steps;
+  options.schedule.warmup_steps = s.warmup_steps;
+  if (s.decay_ratio >= 0) options.schedule.decay_ratio = s.decay_ratio;
+  options.schedule.decay_type = s.decay_type;
+  options.schedule.min_lr_factor = s.min_lr_factor;
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<JobModel>> JobModel::Create(
     const Stream& stream, const JobConfig& config) {
   OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig model_config,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The model that a job describes, with its parameters.
+// The model and the trainer that a job describes.
 #ifndef OCTET_TRAIN_JOB_MODEL_H_
 #define OCTET_TRAIN_JOB_MODEL_H_
 
@@ -24,6 +24,12 @@ namespace octet::train {
 
 // Of model.flavor, or of checkpoint.initial_load_path where that is set.
 absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config);
+
+// Forward passes of one step.
+int64_t MicroBatches(const JobConfig& config);
+
+// Optimizer, schedule, batch and clipping; the config has been validated.
+TrainerOptions MakeTrainerOptions(const JobConfig& config);
 
 class JobModel {
  public:

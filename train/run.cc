@@ -55,11 +55,6 @@ class Run {
     *hooks_.out << absl::StrFormat("%-11s", label) << text << std::endl;
   }
   bool IsStopped() const { return hooks_.stop != nullptr && *hooks_.stop; }
-  int64_t MicroBatches() const {
-    const auto& t = config_.training;
-    return t.global_batch_size < 0 ? 1
-                                   : t.global_batch_size / t.local_batch_size;
-  }
 
   absl::Status OpenData();
   // Sets resume_, or moves an earlier run away.
@@ -149,23 +144,10 @@ absl::Status Run::OpenData() {
 
 absl::Status Run::OpenModel() {
   OCTET_ASSIGN_OR_RETURN(model_, JobModel::Create(stream_, config_));
-  TrainerOptions options;
-  options.local_batch_size = config_.training.local_batch_size;
-  options.micro_batches = MicroBatches();
-  options.seq_len = config_.training.seq_len;
-  options.lr = config_.optimizer.lr;
-  options.max_norm = config_.training.max_norm;
-  options.adamw = {config_.optimizer.beta1, config_.optimizer.beta2,
-                   config_.optimizer.eps, config_.optimizer.weight_decay};
-  const auto& s = config_.lr_scheduler;
-  options.schedule.steps = config_.training.steps;
-  options.schedule.warmup_steps = s.warmup_steps;
-  if (s.decay_ratio >= 0) options.schedule.decay_ratio = s.decay_ratio;
-  options.schedule.decay_type = s.decay_type;
-  options.schedule.min_lr_factor = s.min_lr_factor;
-  OCTET_ASSIGN_OR_RETURN(Trainer trainer,
-                         Trainer::Create(stream_, options, model_->step_model(),
-                                         model_->store(), data_.get()));
+  OCTET_ASSIGN_OR_RETURN(
+      Trainer trainer,
+      Trainer::Create(stream_, MakeTrainerOptions(config_),
+                      model_->step_model(), model_->store(), data_.get()));
   trainer_ = std::make_unique<Trainer>(std::move(trainer));
   return absl::OkStatus();
 }
@@ -210,8 +192,10 @@ absl::Status Run::SayStart() {
   OCTET_ASSIGN_OR_RETURN(const std::string description,
                          runtime->describe(stream_.device().index));
   if (!config_.job.description.empty()) Say("job", config_.job.description);
-  Say("device", absl::StrCat(stream_.device().ToString(), ": ", description,
-                             ", ", NumThreads(), " CPU threads"));
+  const bool is_cpu = stream_.device().kind == DeviceKind::kCpu;
+  Say("device", absl::StrCat(stream_.device().ToString(), is_cpu ? "" : ": ",
+                             is_cpu ? "" : description, ", ", NumThreads(),
+                             " CPU threads"));
   Say("data", data_->ToString());
   Say("model", model_->Describe());
   OCTET_ASSIGN_OR_RETURN(const std::string layers, model_->DescribeLayers());
@@ -220,9 +204,9 @@ absl::Status Run::SayStart() {
   const auto& t = config_.training;
   Say("training",
       absl::StrCat(t.steps, " steps of ", trainer_->tokens_per_step(),
-                   " tokens (", MicroBatches(), " x ", t.local_batch_size,
-                   " x ", t.seq_len, "), ", t.mixed_precision_param, ", seed ",
-                   t.seed));
+                   " tokens (", MicroBatches(config_), " x ",
+                   t.local_batch_size, " x ", t.seq_len, "), ",
+                   t.mixed_precision_param, ", seed ", t.seed));
   Say("outputs", folder_.root);
   if (resume_) {
     for (const std::string& skipped : resume_->skipped) {

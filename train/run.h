@@ -5,7 +5,9 @@
 // A run that finds an unfinished one of the same job in job.dump_folder goes on
 // from its last checkpoint, as torchtitan does; any other earlier run is moved
 // aside (run_folder.h), never deleted. checkpoint.resume changes that. The same
-// job gives the same weights, losses and text, interrupted or not.
+// job gives the same weights, losses and text, interrupted or not, on the same
+// number of CPU threads: the library that multiplies bf16 matrices sums in an
+// order that depends on it.
 #ifndef OCTET_TRAIN_RUN_H_
 #define OCTET_TRAIN_RUN_H_
 
