@@ -101,7 +101,7 @@ VerifyOutcome RunVerifyCommand(absl::Span<const std::string> arguments) {
     const auto reports = VerifyFolder(folder);
     if (!reports.ok()) {
       outcome.exit_code = 1;
-      absl::StrAppend(&outcome.error, "verify: ", reports.status().ToString(),
+      absl::StrAppend(&outcome.error, "verify: ", reports.status().message(),
                       "\n");
       continue;
     }

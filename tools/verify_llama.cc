@@ -107,8 +107,13 @@ absl::Status CompareFirstBatch(const io::SafetensorsFile& expected, Session* s,
   report->items.push_back(
       {"logits", RelativeError(logits, expected_logits), kTensorTolerance});
   OCTET_ASSIGN_OR_RETURN(const double loss, RunBatch(0, s));
-  OCTET_ASSIGN_OR_RETURN(const TensorView expected_loss,
-                         expected.Find("loss", DType::kF32, Shape({1})));
+  OCTET_ASSIGN_OR_RETURN(const TensorView expected_loss, expected.Find("loss"));
+  if (expected_loss.dtype() != DType::kF32 ||
+      expected_loss.num_elements() != 1) {
+    return absl::DataLossError(absl::StrCat(expected.path(), ": loss is ",
+                                            expected_loss.ToString(),
+                                            ", expected one f32"));
+  }
   report->items.push_back({"loss",
                            std::abs(loss - expected_loss.as<float>()[0]),
                            kLossTolerance, "absolute"});

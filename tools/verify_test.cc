@@ -3,7 +3,7 @@
 // The verify command on the shipped goldens, and on damaged copies of them.
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,9 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, GoldenFolderTest,
                                            "llama_rope_scaled", "linear",
                                            "linear_outlier"));
 
-// A copy of a folder with one element of a tensor changed.
-std::string CopyWithChange(const std::string& folder, const std::string& file,
-                           const std::string& tensor, int64_t byte) {
+std::string CopyOf(const std::string& folder) {
   const std::string copy = ::testing::TempDir() + "/changed_" + folder;
   std::filesystem::remove_all(copy);
   std::filesystem::create_directories(copy);
@@ -51,24 +49,43 @@ std::string CopyWithChange(const std::string& folder, const std::string& file,
     std::filesystem::copy_file(std::filesystem::canonical(entry.path()), to);
     std::filesystem::permissions(to, std::filesystem::perms::owner_all);
   }
-  if (tensor.empty()) return copy;
-  const std::string path = copy + "/" + file;
-  std::vector<io::NamedTensor> tensors;
-  auto read = io::SafetensorsFile::Open(path);
-  EXPECT_THAT(read, IsOk());
-  std::vector<char> changed;
-  for (const std::string& name : read->names()) {
-    TensorView view = *read->Find(name);
-    if (name == tensor) {
-      changed.assign(view.as<char>(), view.as<char>() + view.num_bytes());
-      changed[byte] = static_cast<char>(changed[byte] ^ 0x11);
-      view = TensorView(changed.data(), view.dtype(), view.shape());
-    }
-    tensors.push_back({name, view});
-  }
-  EXPECT_FALSE(changed.empty());
-  EXPECT_THAT(io::WriteSafetensors(path, tensors), IsOk());
   return copy;
+}
+
+// Writes the file anew with one tensor as `change` leaves it.
+void ChangeTensor(const std::string& path, const std::string& tensor,
+                  const std::function<TensorView(const TensorView&)>& change) {
+  auto read = io::SafetensorsFile::Open(path);
+  ASSERT_THAT(read, IsOk());
+  ASSERT_TRUE(read->Find(tensor).ok()) << tensor;
+  std::vector<io::NamedTensor> tensors;
+  for (const std::string& name : read->names()) {
+    const TensorView view = *read->Find(name);
+    tensors.push_back({name, name == tensor ? change(view) : view});
+  }
+  ASSERT_THAT(io::WriteSafetensors(path, tensors), IsOk());
+}
+
+// A copy of a folder with one byte of a tensor changed.
+std::string CopyWithChange(const std::string& folder, const std::string& file,
+                           const std::string& tensor, int64_t byte) {
+  const std::string copy = CopyOf(folder);
+  std::vector<char> changed;
+  ChangeTensor(copy + "/" + file, tensor, [&](const TensorView& view) {
+    changed.assign(view.as<char>(), view.as<char>() + view.num_bytes());
+    changed[byte] = static_cast<char>(changed[byte] ^ 0x11);
+    return TensorView(changed.data(), view.dtype(), view.shape());
+  });
+  return copy;
+}
+
+// As PyTorch writes a scalar: no dimension at all.
+TEST(VerifyTest, ALossOfRankZeroIsALoss) {
+  const std::string copy = CopyOf("llama_gqa");
+  ChangeTensor(copy + "/expected.safetensors", "loss",
+               [](const TensorView& view) { return view.Reshaped(Shape()); });
+  const VerifyOutcome outcome = RunVerifyCommand({copy});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.error;
 }
 
 TEST(VerifyTest, AChangedWeightIsFound) {
@@ -109,7 +126,7 @@ TEST(VerifyTest, OneChangedByteOfACastIsFound) {
 }
 
 TEST(VerifyTest, FoldersThatCannotBeReadFailAndOthersAreStillCompared) {
-  const std::string copy = CopyWithChange("llama_rope_scaled", "", "", 0);
+  const std::string copy = CopyOf("llama_rope_scaled");
   std::filesystem::resize_file(copy + "/expected.safetensors", 1000);
   const VerifyOutcome outcome =
       RunVerifyCommand({copy, "/nowhere", GoldenPath("linear")});
