@@ -57,6 +57,8 @@ class Tree:
             names = set(re.findall(r'\bname\s*=\s*"([^"]+)"', text))
             for call in re.findall(r'\bdevice_test\(\s*name\s*=\s*"([^"]+)"', text):
                 names |= {call + "_cpu", call + "_cuda"}
+            # Rows of a table of targets: "x_test" as the first of a tuple or a key.
+            names |= set(re.findall(r'^\s*\(?"(\w+)"\s*[,:]', text, re.M))
             self._names[package] = names
         return self._names[package]
 
