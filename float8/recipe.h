@@ -92,7 +92,8 @@ struct LayerShape {
   int64_t n;
   int64_t k;
 };
-// The table printed at start-up: each layer, float8 or not, and the reason. A
+// The table printed at start-up: each layer, float8 or not, and the reason;
+// blocks that are alike share a row ("model.layers.{0-31}.mlp.up_proj"). A
 // filter word that matches no layer is an InvalidArgument error (not where the
 // recipe has no float8 to keep a layer from).
 absl::StatusOr<std::string> DescribeLayers(const Recipe& recipe,

@@ -3,11 +3,15 @@
 // Which layers a recipe applies to.
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "float8/recipe.h"
 
 namespace octet::float8 {
@@ -23,6 +27,74 @@ bool IsSmall(const Recipe& recipe, int64_t n, int64_t k) {
       recipe.forward.b.cast.granularity == Granularity::kTensor;
   if (is_tensorwise) return k <= 4096 && n <= 1024;
   return n <= 2048 || k <= 1024 || (n <= 4096 && k <= 2048);
+}
+
+// Layers that differ in one number of their names alone.
+struct Row {
+  std::string before;            // up to the number
+  std::string after;             // from there on
+  std::vector<int64_t> numbers;  // empty: there is no number in the name
+  int64_t n;
+  int64_t k;
+  LayerDecision decision;
+
+  bool IsLike(const Row& o) const {
+    return before == o.before && after == o.after && n == o.n && k == o.k &&
+           numbers.empty() == o.numbers.empty() &&
+           decision.is_float8 == o.decision.is_float8 &&
+           decision.reason == o.decision.reason;
+  }
+};
+
+// Splits the name at its first part between dots that is a number.
+Row RowOf(const Recipe& recipe, const LayerShape& layer) {
+  Row row{layer.name, "",      {},
+          layer.n,    layer.k, Decide(recipe, layer.name, layer.n, layer.k)};
+  const std::vector<std::string> parts = absl::StrSplit(layer.name, '.');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int64_t number;
+    if (!absl::SimpleAtoi(parts[i], &number)) continue;
+    row.numbers = {number};
+    row.before = absl::StrJoin(parts.begin(), parts.begin() + i, ".");
+    row.after = absl::StrJoin(parts.begin() + i + 1, parts.end(), ".");
+    break;
+  }
+  return row;
+}
+
+// "model.layers.{0-3,5}.mlp.up_proj"; braces only around several numbers.
+std::string NameOf(const Row& row) {
+  if (row.numbers.empty()) return row.before;
+  std::string numbers;
+  for (size_t i = 0; i < row.numbers.size();) {
+    size_t last = i;
+    while (last + 1 < row.numbers.size() &&
+           row.numbers[last + 1] == row.numbers[last] + 1) {
+      ++last;
+    }
+    absl::StrAppend(&numbers, numbers.empty() ? "" : ",", row.numbers[i]);
+    if (last > i) absl::StrAppend(&numbers, "-", row.numbers[last]);
+    i = last + 1;
+  }
+  if (row.numbers.size() > 1) numbers = absl::StrCat("{", numbers, "}");
+  return absl::StrCat(row.before, row.before.empty() ? "" : ".", numbers,
+                      row.after.empty() ? "" : ".", row.after);
+}
+
+std::vector<Row> RowsOf(const Recipe& recipe,
+                        absl::Span<const LayerShape> layers) {
+  std::vector<Row> rows;
+  for (const LayerShape& layer : layers) {
+    const Row row = RowOf(recipe, layer);
+    const auto like = std::find_if(rows.begin(), rows.end(),
+                                   [&](const Row& r) { return r.IsLike(row); });
+    if (like == rows.end() || row.numbers.empty()) {
+      rows.push_back(row);
+    } else {
+      like->numbers.push_back(row.numbers[0]);
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -46,12 +118,8 @@ LayerDecision Decide(const Recipe& recipe, absl::string_view layer, int64_t n,
 
 absl::StatusOr<std::string> DescribeLayers(
     const Recipe& recipe, absl::Span<const LayerShape> layers) {
-  size_t width = 5;
   std::vector<absl::string_view> names;
-  for (const LayerShape& layer : layers) {
-    names.push_back(layer.name);
-    width = std::max(width, layer.name.size());
-  }
+  for (const LayerShape& layer : layers) names.push_back(layer.name);
   for (const std::string& word : recipe.filter) {
     const bool matches = std::any_of(
         names.begin(), names.end(),
@@ -62,13 +130,15 @@ absl::StatusOr<std::string> DescribeLayers(
           absl::StrJoin(names, ", ")));
     }
   }
+  const std::vector<Row> rows = RowsOf(recipe, layers);
+  size_t width = 5;
+  for (const Row& row : rows) width = std::max(width, NameOf(row).size());
   std::string table = absl::StrFormat("%-*s %8s %8s  %-6s  %s\n", width,
                                       "layer", "n", "k", "float8", "why");
-  for (const LayerShape& layer : layers) {
-    const LayerDecision decision = Decide(recipe, layer.name, layer.n, layer.k);
-    absl::StrAppendFormat(&table, "%-*s %8d %8d  %-6s  %s\n", width, layer.name,
-                          layer.n, layer.k, decision.is_float8 ? "yes" : "no",
-                          decision.reason);
+  for (const Row& row : rows) {
+    absl::StrAppendFormat(
+        &table, "%-*s %8d %8d  %-6s  %s\n", width, NameOf(row), row.n, row.k,
+        row.decision.is_float8 ? "yes" : "no", row.decision.reason);
   }
   return table;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
@@ -240,6 +241,25 @@ TEST(RecipeTest, TableSaysWhatIsFloat8AndWhy) {
                               HasSubstr("filter \"output\"")));
   EXPECT_THAT(lines[3], AllOf(StartsWith("out "), HasSubstr(" yes "),
                               HasSubstr("tensorwise"), Not(HasSubstr("no"))));
+}
+
+TEST(RecipeTest, BlocksThatAreAlikeShareARow) {
+  Recipe r = Named("tensorwise");
+  r.filter = {"h.2.", "head"};
+  std::vector<LayerShape> layers;
+  for (int i = 0; i < 6; ++i) {
+    layers.push_back({absl::StrCat("h.", i, ".up"), i == 5 ? 48 : 32, 16});
+  }
+  layers.push_back({"head", 64, 16});
+  OCTET_ASSERT_OK_AND_ASSIGN(const std::string table,
+                             DescribeLayers(r, layers));
+  const std::vector<std::string> lines = absl::StrSplit(table, '\n');
+  ASSERT_EQ(lines.size(), 6u) << table;
+  EXPECT_THAT(lines[1],
+              AllOf(StartsWith("h.{0-1,3-4}.up "), HasSubstr(" yes ")));
+  EXPECT_THAT(lines[2], AllOf(StartsWith("h.2.up "), HasSubstr(" no ")));
+  EXPECT_THAT(lines[3], AllOf(StartsWith("h.5.up "), HasSubstr(" 48 ")));
+  EXPECT_THAT(lines[4], AllOf(StartsWith("head "), HasSubstr(" no ")));
 }
 
 TEST(RecipeTest, FilterThatMatchesNothingIsAnError) {
