@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "float8/format.h"
 #include "float8/scaling.h"
+#include "tools/amax_report.h"
 #include "tools/cast_error_report.h"
 
 namespace octet::tools {
@@ -42,6 +43,12 @@ struct CommandSpec {
 
 absl::Status UsageError(absl::string_view what) {
   return absl::InvalidArgumentError(what);
+}
+
+std::string FlagOr(const CommandLine& line, absl::string_view name,
+                   absl::string_view value) {
+  const auto flag = line.flags.find(name);
+  return flag == line.flags.end() ? std::string(value) : flag->second;
 }
 
 absl::StatusOr<DType> FormatOf(const CommandLine& line) {
@@ -175,12 +182,8 @@ absl::StatusOr<std::string> RunScale(const CommandLine& line) {
 }
 
 absl::StatusOr<std::string> RunError(const CommandLine& line) {
-  const auto flag_or = [&](absl::string_view name, absl::string_view value) {
-    const auto flag = line.flags.find(name);
-    return flag == line.flags.end() ? std::string(value) : flag->second;
-  };
   const std::vector<std::string> known = Float8Recipes();
-  const std::string recipe = flag_or("recipe", "all");
+  const std::string recipe = FlagOr(line, "recipe", "all");
   if (recipe != "all" &&
       std::find(known.begin(), known.end(), recipe) == known.end()) {
     return UsageError(absl::StrCat("--recipe=", recipe, " is none of all, ",
@@ -191,8 +194,20 @@ absl::StatusOr<std::string> RunError(const CommandLine& line) {
         absl::StrCat("error takes one FILE, not ", line.words.size()));
   }
   return CastErrorReport(
-      line.words[0], flag_or("tensor", ""),
+      line.words[0], FlagOr(line, "tensor", ""),
       recipe == "all" ? known : std::vector<std::string>{recipe});
+}
+
+absl::StatusOr<std::string> RunAmax(const CommandLine& line) {
+  OCTET_ASSIGN_OR_RETURN(
+      const float8::Granularity granularity,
+      float8::ParseGranularity(FlagOr(line, "granularity", "tensor")));
+  if (line.words.size() != 1) {
+    return UsageError(
+        absl::StrCat("amax takes one FILE, not ", line.words.size()));
+  }
+  return AmaxReport(line.words[0], FlagOr(line, "tensor", ""), granularity,
+                    FlagOr(line, "device", "auto"));
 }
 
 const std::vector<CommandSpec>& Commands() {
@@ -231,6 +246,16 @@ const std::vector<CommandSpec>& Commands() {
        "error FILE.safetensors [--tensor=NAME] [--recipe=all]\n"
        "      What each recipe's forward cast loses of each tensor: signal to\n"
        "      noise, share that saturates, share that becomes zero.\n"},
+      {"amax",
+       &RunAmax,
+       {"tensor", "granularity", "device"},
+       {},
+       "amax FILE.safetensors [--tensor=NAME] [--granularity=tensor]\n"
+       "       [--device=auto|cpu|cuda|cuda:N]\n"
+       "      Largest magnitudes of each tensor, one for each tile: tensor, "
+       "row,\n"
+       "      column, 1x128, 128x1, 128x128, 1x32, 32x1. On a GPU if there is "
+       "one.\n"},
   };
   return *commands;
 }

@@ -100,6 +100,16 @@ refuses 1 'nothing' error "$golden" --tensor=nothing
 refuses 1 'not f32, bf16 or f16' error "$golden" --tensor=cast.x.row.exact.e4m3.data
 head -c 100 "$golden" >cut.safetensors
 refuses 1 'cut.safetensors' error cut.safetensors
+
+# amax: 48 rows of 64 in two tiles each; the largest of all is the largest there is.
+prints '^ +1 +3.95312 .* bf16 \[48, 64\] +x$' amax "$golden" --tensor=x --device=cpu
+grep -q '^device cpu: ' out || fail "amax names no device"
+prints '^ +96 +3.95312 +[0-9.]+ +0 +0 ' amax "$golden" --tensor=x --granularity=1x32
+refuses 2 'unknown device' amax "$golden" --device=tpu
+refuses 2 '"64x64" is none of tensor' amax "$golden" --granularity=64x64
+refuses 2 'one FILE, not 0' amax
+refuses 1 'missing.safetensors' amax missing.safetensors
+
 if [ -e /dev/full ]; then
   "$float8" table >/dev/full 2>err
   [ $? = 1 ] || fail "a full disk is no success"
