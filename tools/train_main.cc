@@ -3,24 +3,30 @@
 // Trains a Llama in float8: `train --help`.
 //
 // Exit status: 0 when the run is complete or was stopped by Ctrl-C (SIGINT or
-// SIGTERM) after a checkpoint, 1 for a failure, 2 for wrong arguments.
+// SIGTERM) after a checkpoint, 1 for a failure, 2 for wrong arguments. A run
+// whose console cannot be written goes on and counts as complete: its record is
+// metrics.jsonl.
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "float8/recipe.h"
 #include "models/llama/config.h"
 #include "train/job_config.h"
 #include "train/job_model.h"
 #include "train/run.h"
+#include "train/run_folder.h"
 
 namespace {
 
@@ -39,7 +45,8 @@ It takes about two minutes on two cores and writes to ./outputs/train.
 
 An unfinished run of the same job in that folder is continued from its last
 checkpoint; any other earlier run is moved to previous-1, previous-2, ... in
-it. Ctrl-C writes a checkpoint and stops.
+it. Ctrl-C or SIGTERM writes a checkpoint and stops; again after more than a
+second, it ends the run at once. One run at a time may write to a folder.
 
   --config FILE      a TOML file with the keys below, as [section] key = value
   --data PATH        data.path: a file, a folder or a pattern
@@ -54,10 +61,24 @@ Exit status: 0 complete, or stopped by Ctrl-C after a checkpoint; 1 failure;
 )";
 
 std::atomic<bool> stop_requested{false};
+std::atomic<int64_t> stop_requested_at{0};  // ms
+
+// One request may come twice: `timeout` signals the program and its group.
+constexpr int64_t kRepeatMs = 1000;
+
+int64_t NowMs() {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
 
 void RequestStop(int signal_number) {
-  stop_requested = true;
-  signal(signal_number, SIG_DFL);  // a second one ends it at once
+  if (!stop_requested.exchange(true)) {
+    stop_requested_at = NowMs();
+  } else if (NowMs() - stop_requested_at > kRepeatMs) {
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);  // comes once this returns
+  }
 }
 
 std::string Help() {
@@ -79,6 +100,28 @@ int Fail(const absl::Status& status, int code) {
   return code;
 }
 
+int Print(const std::string& text) {
+  std::cout << text << std::flush;
+  if (std::cout) return 0;
+  std::cerr << "train: cannot write to the standard output" << std::endl;
+  return 1;
+}
+
+// The values of --config, as ParseArguments takes them.
+std::vector<std::string> ConfigFiles(const std::vector<std::string>& args) {
+  std::vector<std::string> files;
+  for (size_t i = 0; i < args.size(); ++i) {
+    for (const std::string name :
+         {"--config", "--job.config_file", "--job.config-file"}) {
+      if (args[i] == name && i + 1 < args.size()) files.push_back(args[i + 1]);
+      if (absl::StartsWith(args[i], name + "=")) {
+        files.push_back(args[i].substr(name.size() + 1));
+      }
+    }
+  }
+  return files;
+}
+
 // OpenMP's threads spin while they wait, which costs a busy machine most of its
 // time (six times slower where four programs share two cores). They can be told
 // to sleep by the environment alone, before the program starts.
@@ -98,26 +141,30 @@ int main(int argc, char** argv) {
     std::cerr << "train: cannot enter " << folder << std::endl;
     return 1;
   }
-  const auto arguments = octet::train::ParseArguments(
-      std::vector<std::string>(argv + 1, argv + argc));
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  const auto arguments = octet::train::ParseArguments(args);
   if (!arguments.ok()) return Fail(arguments.status(), 2);
   const octet::train::JobConfig& config = arguments->config;
-  if (arguments->help) {
-    std::cout << Help();
-    return 0;
-  }
+  if (arguments->help) return Print(Help());
   const auto model = octet::train::MakeModelConfig(config);
   if (!model.ok()) return Fail(model.status(), 2);
-  if (config.job.print_config) {
-    std::cout << octet::train::DumpToml(config);
-    return 0;
-  }
+  const absl::Status names = octet::train::CheckFolderNames(config);
+  if (!names.ok()) return Fail(names, 2);
+  if (config.job.print_config) return Print(octet::train::DumpToml(config));
   signal(SIGINT, RequestStop);
   signal(SIGTERM, RequestStop);
+  signal(SIGPIPE, SIG_IGN);  // the run goes on without its reader
   octet::train::RunHooks hooks;
   hooks.out = &std::cout;
   hooks.is_terminal = isatty(STDOUT_FILENO) != 0;
   hooks.stop = &stop_requested;
+  hooks.config_files = ConfigFiles(args);
   const absl::Status status = octet::train::RunJob(config, hooks);
-  return status.ok() ? 0 : Fail(status, 1);
+  if (!status.ok()) return Fail(status, 1);
+  if (!std::cout) {
+    std::cerr << "train: some of this run's console output could not be "
+                 "written; metrics.jsonl has every step"
+              << std::endl;
+  }
+  return 0;
 }

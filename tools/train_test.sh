@@ -106,6 +106,8 @@ done
 # --resume insists.
 run none --training.steps=3 --resume; status=$? log=none.log
 expect 1
+expect_text "no checkpoint to resume from in .*/none; without --resume"
+[ -e none ] && fail "a refused run left a folder"
 run straight --training.steps=90 --resume --training.seed=1; status=$?
 log=straight.log
 expect 1
@@ -126,11 +128,102 @@ printf 'x' >short.txt
 run usage --data short.txt; status=$? log=usage.log
 expect 1
 expect_text "short.txt"
+run usage --checkpoint.folder=model; status=$? log=usage.log
+expect 2
+expect_text "a run keeps other things in model"
+for flag in --help --print_config; do
+  "$train" $flag >/dev/full 2>usage.log; status=$? log=usage.log
+  expect 1
+  expect_text "cannot write to the standard output"
+done
 "$train" --help >help.log || fail "--help"
 log=help.log
 expect_text "common-licenses"
 expect_text "tensorwise_delayed"
 expect_text "training.seq_len=256"
+
+# One run at a time in a folder; what another says does not touch it.
+short=(--validation.enable=false --sample.tokens=0)
+"${tiny[@]}" "${short[@]}" --job.dump_folder=busy --training.steps=100000 \
+  --checkpoint.interval=100000 >busy.log 2>&1 &
+wait_for busy/metrics.jsonl
+before=$(ls -A busy)
+run busy2 "${short[@]}" --job.dump_folder=./busy/; status=$? log=busy2.log
+expect 1
+expect_text "another run is writing to .*/busy: .*--job.dump_folder"
+[ "$(ls -A busy)" = "$before" ] || fail "a refused run changed busy"
+# Signals of one moment are one request: it stops with a checkpoint.
+kill -TERM $! && kill -TERM $!
+kill -INT $!
+wait $!
+status=$? log=busy.log
+expect 0
+expect_text "^checkpoint .*step-"
+expect_text "the same command goes on"
+
+# What is not a run's is neither moved nor written.
+mkdir theirs
+printf '[training]\nsteps = 2\nseq_len = 32\n' >theirs/job.toml
+cp theirs/job.toml saved.toml
+run theirs --training.steps=2; status=$? log=theirs.log
+expect 1
+expect_text "theirs/job.toml is there and is not a run's"
+(cd theirs && "$train" --config job.toml --job.dump_folder=.) >theirs.log 2>&1
+status=$?
+expect 1
+[ "$(ls -A theirs)" = job.toml ] || fail "theirs holds more"
+cmp theirs/job.toml saved.toml || fail "theirs/job.toml changed"
+
+# Why a run starts anew; where the earlier one goes, however it is written.
+run steps "${short[@]}" --checkpoint.interval=2 --training.steps=6
+run steps2 "${short[@]}" --checkpoint.interval=2 --training.steps=10 \
+  --job.dump_folder=steps/. --training.seed=1; status=$? log=steps2.log
+expect 0
+expect_text "^earlier  *run moved to .*/steps/previous-1, not resumed: .*seed is"
+for file in job.toml metrics.jsonl model checkpoint/step-6; do
+  [ -e "steps/previous-1/$file" ] || fail "no $file in steps/previous-1"
+done
+"$train" --config steps/job.toml --noresume >steps.log 2>&1
+status=$? log=steps.log
+expect 1
+expect_text "steps/job.toml was given with --config and would be moved"
+
+# Damage is told, and which step to take is the user's choice.
+rm -r steps/checkpoint/step-10  # as if it had been interrupted
+damaged=steps/checkpoint/step-8/adam_m.safetensors
+for size in whole cut; do
+  [ $size = whole ] && printf X | dd of=$damaged bs=1 seek=5000 conv=notrunc 2>&-
+  [ $size = cut ] && truncate -s 5000 $damaged
+  for resume in auto always; do
+    run steps3 "${short[@]}" --job.dump_folder=steps --training.steps=10 \
+      --training.seed=1 --checkpoint.resume=$resume; status=$? log=steps3.log
+    expect 1
+    expect_text "step-8/adam_m.safetensors.*delete .*step-8 to resume from step-6"
+  done
+done
+rm -r steps/checkpoint/step-8
+for step in 2 4 6; do
+  : >steps/checkpoint/step-$step/manifest.json
+done
+run steps3 "${short[@]}" --job.dump_folder=steps --training.steps=10 \
+  --training.seed=1; status=$? log=steps3.log
+expect 0
+expect_text "not resumed: .*step-6/manifest.json"
+
+# A disk that is full: the error names the file, and no half of one is left.
+(trap '' XFSZ; ulimit -f 200; run full --training.steps=6 "${short[@]}")
+status=$? log=full.log
+expect 1
+expect_text "full/checkpoint/step-5.tmp/.*: File too large"
+[ -z "$(find full -name '*.tmp' -o -name '*.safetensors')" ] ||
+  fail "halves: $(find full)"
+# A console that is full stops nothing.
+"${tiny[@]}" "${short[@]}" --training.steps=2 --job.dump_folder=mute \
+  >/dev/full 2>mute.log
+status=$? log=mute.log
+expect 0
+expect_text "console output could not be written"
+[ "$(steps mute | wc -l)" = 2 ] || fail "metrics of mute"
 
 # Weights that explode: stop leaves those before, skip gives up in the end.
 explode=(--optimizer.lr=1e6 --optimizer.weight_decay=1e6 --training.max_norm=0

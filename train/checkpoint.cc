@@ -68,6 +68,11 @@ absl::StatusOr<FoundCheckpoint> FindLatest(const std::string& dir) {
   found.path = list.complete[0].path;
   found.step = list.complete[0].step;
   found.skipped = std::move(list.skipped);
+  if (list.complete.size() > 1) found.older = list.complete[1].path;
+  if (!list.damage.empty() && list.damaged.step > found.step) {
+    found.damaged_path = list.damaged.path;
+    found.damaged = list.damage;
+  }
   return found;
 }
 

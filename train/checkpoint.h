@@ -89,6 +89,9 @@ struct FoundCheckpoint {
   int64_t step = 0;
   // One for each name in DIR that is none or no complete one, and why.
   std::vector<std::string> skipped;
+  // The next complete one; the newest broken one of a larger step (no
+  // interrupted save), and its error. Empty if there is none.
+  std::string older, damaged_path, damaged;
 };
 
 // The complete checkpoint of the largest step: its manifest is sound and all

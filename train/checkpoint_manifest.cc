@@ -247,6 +247,10 @@ absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& dir) {
       list.complete.push_back({step, path});
     } else {
       list.skipped.push_back(absl::StrCat(name, ": ", status.message()));
+      if (list.damage.empty() || step > list.damaged.step) {
+        list.damaged = {step, path};
+        list.damage = std::string(status.message());
+      }
     }
   }
   std::sort(list.complete.begin(), list.complete.end(),

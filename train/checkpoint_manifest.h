@@ -65,6 +65,8 @@ struct CheckpointEntry {
 struct CheckpointList {
   std::vector<CheckpointEntry> complete;  // by step, the largest first
   std::vector<std::string> skipped;       // "step-7: why"
+  CheckpointEntry damaged;                // of the largest step
+  std::string damage;                     // empty: none is
 };
 
 // NotFound if the folder is missing.

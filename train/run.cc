@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/device.h"
 #include "base/device_runtime.h"
 #include "base/parallel.h"
@@ -25,6 +24,7 @@
 #include "train/job_model.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
+#include "train/run_resume.h"
 #include "train/run_state.h"
 #include "train/sample.h"
 #include "train/step.h"
@@ -57,9 +57,9 @@ class Run {
   bool IsStopped() const { return hooks_.stop != nullptr && *hooks_.stop; }
 
   absl::Status OpenData();
-  // Sets resume_, or moves an earlier run away.
-  absl::Status OpenFolder();
   absl::Status OpenModel();
+  // Goes on from a checkpoint (resume_), or moves an earlier run away.
+  absl::Status ChooseStart();
   absl::Status SayStart();
   absl::Status Loop();
   absl::Status OneStep();
@@ -67,6 +67,7 @@ class Run {
                                const StepMetrics& metrics);
   absl::StatusOr<std::optional<double>> MaybeValidate(int64_t step);
   absl::Status Save();
+  void SayStopped();
   absl::Status Finish();
   absl::Status Sample();
 
@@ -100,14 +101,10 @@ absl::Status Run::Execute() {
   OCTET_ASSIGN_OR_RETURN(stream_, Stream::Create(device));
   OCTET_ASSIGN_OR_RETURN(model_config_, MakeModelConfig(config_));
   OCTET_RETURN_IF_ERROR(OpenData());
+  OCTET_ASSIGN_OR_RETURN(folder_, OpenRunFolder(config_));
   OCTET_RETURN_IF_ERROR(OpenModel());
-  OCTET_RETURN_IF_ERROR(OpenFolder());
-  if (resume_) {
-    OCTET_RETURN_IF_ERROR(
-        RestoreRun(stream_, resume_->path, trainer_.get(), model_.get()));
-    saved_step_ = resume_->step;
-  }
-  OCTET_RETURN_IF_ERROR(WriteJob(folder_, config_));
+  OCTET_RETURN_IF_ERROR(ChooseStart());
+  OCTET_RETURN_IF_ERROR(WriteJob(&folder_, config_, hooks_.config_files));
   OCTET_ASSIGN_OR_RETURN(
       MetricsFile metrics,
       MetricsFile::Open(folder_.metrics, trainer_->state().step));
@@ -115,15 +112,26 @@ absl::Status Run::Execute() {
   OCTET_RETURN_IF_ERROR(SayStart());
   OCTET_RETURN_IF_ERROR(Loop());
   if (trainer_->state().step < config_.training.steps) {
-    Say("stopped",
-        absl::StrCat("after step ", trainer_->state().step, " of ",
-                     config_.training.steps,
-                     config_.checkpoint.enable
-                         ? "; the same command goes on from here"
-                         : "; without checkpoints nothing was kept"));
+    SayStopped();
     return absl::OkStatus();
   }
   return Finish();
+}
+
+void Run::SayStopped() {
+  const int64_t step = trainer_->state().step;
+  if (step == 0) {
+    Say("stopped", "before the first step; nothing was trained");
+    return;
+  }
+  absl::string_view next = "; without checkpoints nothing was kept";
+  if (config_.checkpoint.enable) {
+    next = config_.checkpoint.resume == "never"
+               ? "; the same command without --noresume goes on from here"
+               : "; the same command goes on from here";
+  }
+  Say("stopped",
+      absl::StrCat("after step ", step, " of ", config_.training.steps, next));
 }
 
 absl::Status Run::OpenData() {
@@ -152,36 +160,20 @@ absl::Status Run::OpenModel() {
   return absl::OkStatus();
 }
 
-absl::Status Run::OpenFolder() {
-  OCTET_ASSIGN_OR_RETURN(folder_, OpenRunFolder(config_));
-  const std::string& mode = config_.checkpoint.resume;
-  if (mode != "never") {
-    auto found = FindLatest(folder_.checkpoint);
-    if (!found.ok() &&
-        (mode == "always" || !absl::IsNotFound(found.status()))) {
-      return found.status();
-    }
-    std::vector<std::string> differences;
-    if (found.ok()) {
-      const auto before = ReadJob(folder_);
-      differences = before.ok() ? Differences(config_, *before)
-                                : std::vector<std::string>{
-                                      std::string(before.status().message())};
-    }
-    if (mode == "always" && !differences.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot resume ", found->path, ": ",
-                       absl::StrJoin(differences, "; ")));
-    }
-    const bool unfinished = found.ok() && found->step < config_.training.steps;
-    if (mode == "always" || (unfinished && differences.empty())) {
-      resume_ = *std::move(found);
-      return absl::OkStatus();
-    }
+absl::Status Run::ChooseStart() {
+  OCTET_ASSIGN_OR_RETURN(ResumeChoice choice, ChooseResume(config_, folder_));
+  if (choice.from) {
+    resume_ = *std::move(choice.from);
+    saved_step_ = resume_->step;
+    return ExplainDamage(
+        RestoreRun(stream_, resume_->path, trainer_.get(), model_.get()),
+        *resume_);
   }
-  OCTET_ASSIGN_OR_RETURN(const std::string moved, MoveEarlierRun(folder_));
+  OCTET_ASSIGN_OR_RETURN(const std::string moved,
+                         MoveEarlierRun(&folder_, hooks_.config_files));
   if (!moved.empty()) {
-    Say("earlier run", absl::StrCat("moved to ", moved));
+    Say("earlier",
+        absl::StrCat("run moved to ", moved, ", not resumed: ", choice.reason));
   }
   return absl::OkStatus();
 }

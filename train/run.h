@@ -13,6 +13,8 @@
 
 #include <atomic>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "train/job_config.h"
@@ -25,9 +27,15 @@ struct RunHooks {
   // Set from outside (a signal): the run ends after the step at hand, with a
   // checkpoint and OK.
   const std::atomic<bool>* stop = nullptr;
+  // Read for the job: FailedPrecondition rather than that one of them is moved
+  // or overwritten.
+  std::vector<std::string> config_files;
 };
 
-// Errors: those of the arguments and of the data before anything is written;
+// What cannot be written to `out` is lost and no error.
+//
+// Errors: those of the arguments, of the data and of a job.dump_folder that
+// another run holds or where others' files lie, before anything is written;
 // OutOfRange for a step that is not finite (training.nonfinite), after a
 // checkpoint of the state before it.
 absl::Status RunJob(const JobConfig& config, const RunHooks& hooks);
