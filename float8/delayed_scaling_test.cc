@@ -61,6 +61,7 @@ DelayedScalingOptions Length(int64_t length) {
   return options;
 }
 
+// Case 23 (meta-pytorch/float8_experimental#18).
 TEST_F(DelayedScaleTest, FirstUseTakesItsOwnAmax) {
   DelayedScale delayed;
   EXPECT_THAT(delayed.Save(), IsEmpty());
@@ -70,6 +71,7 @@ TEST_F(DelayedScaleTest, FirstUseTakesItsOwnAmax) {
   EXPECT_THAT(first.codes, Each(448.0));
 }
 
+// Case 24 (NVIDIA/TransformerEngine#567).
 TEST_F(DelayedScaleTest, OutlierSaturatesOnceThenCounts) {
   DelayedScale delayed(Length(4));
   ASSERT_THAT(delayed.Restore({1, 1, 1, 1}), IsOk());
@@ -82,7 +84,8 @@ TEST_F(DelayedScaleTest, OutlierSaturatesOnceThenCounts) {
   EXPECT_FLOAT_EQ(next.scale, 44.8f);
 }
 
-// Microbatches and recomputation: one scale, one entry.
+// Case 28 (NVIDIA/TransformerEngine#1723, #1254): microbatches and
+// recomputation see one scale, make one entry.
 TEST_F(DelayedScaleTest, OneScaleAndOneEntryAStep) {
   DelayedScale delayed(Length(4));
   ASSERT_THAT(delayed.Restore({2}), IsOk());
@@ -97,6 +100,7 @@ TEST_F(DelayedScaleTest, OneScaleAndOneEntryAStep) {
   EXPECT_THAT(delayed.Save(), ElementsAre(5, 2, 0, 0));
 }
 
+// Case 26 (NVIDIA/TransformerEngine#825): a layer that did not run.
 TEST_F(DelayedScaleTest, UnusedTensorKeepsItsHistory) {
   DelayedScale delayed(Length(4));
   ASSERT_THAT(delayed.Restore({2, 0, 0, 0}), IsOk());
@@ -115,6 +119,7 @@ TEST_F(DelayedScaleTest, OldEntriesLeave) {
   EXPECT_EQ(Cast(&delayed, {1.0}).scale, 112.0f);
 }
 
+// Case 29 (NVIDIA/TransformerEngine#112).
 TEST_F(DelayedScaleTest, HistoryOfAnotherLength) {
   DelayedScale longer(Length(4));
   ASSERT_THAT(longer.Restore({3, 1}), IsOk());
@@ -126,6 +131,7 @@ TEST_F(DelayedScaleTest, HistoryOfAnotherLength) {
   EXPECT_FLOAT_EQ(Cast(&shorter, {1.0}).scale, 448.0f / 3.0f);
 }
 
+// Case 94 (NVIDIA/TransformerEngine#231).
 TEST_F(DelayedScaleTest, SizeDoesNotGrow) {
   DelayedScale delayed(Length(16));
   for (int step = 1; step <= 1000; ++step) {
@@ -153,7 +159,8 @@ TEST_F(DelayedScaleTest, SavedAndRestoredIsTheSame) {
   EXPECT_EQ(restored.Save(), delayed.Save());
 }
 
-// A state that a file lacks: recalibrated on first use.
+// Case 94 (NVIDIA/TransformerEngine#982): a state that a file lacks is
+// recalibrated on first use.
 TEST_F(DelayedScaleTest, RestoredFromNothing) {
   DelayedScale delayed(Length(4));
   ASSERT_THAT(delayed.Restore({1, 1}), IsOk());
@@ -162,6 +169,7 @@ TEST_F(DelayedScaleTest, RestoredFromNothing) {
   EXPECT_EQ(Cast(&delayed, {7.0}).scale, 64.0f);
 }
 
+// Case 25 (NVIDIA/TransformerEngine#567). Through the layer: linear_test.
 TEST_F(DelayedScaleTest, ResetForReplacedWeights) {
   DelayedScale delayed;
   Cast(&delayed, {0.02});

@@ -185,8 +185,8 @@ TEST_F(GemmScalesTest, TransposedOperands) {
   }
 }
 
-// A comparison by absolute error, or with a wrong scale on both sides, would
-// let these pass.
+// Case 35 (pytorch/pytorch#188996): a comparison by absolute error, or with a
+// wrong scale on both sides, would let these pass.
 TEST_F(GemmScalesTest, AWrongResultIsSeen) {
   constexpr int64_t kM = 32, kN = 48, kK = 64;
   const Tensor a = Random(Shape({kM, kK}), 5);
@@ -213,12 +213,13 @@ TEST_F(GemmScalesTest, AWrongResultIsSeen) {
               Not(IsNear(want, kTolerance)));
 }
 
+// Case 33 (pytorch/pytorch#130059): swapped, they give 32 256 / 64 512.
 TEST_F(GemmScalesTest, RowScalesKeepTheirSides) {
   std::vector<double> a(16 * 16), b(16 * 16), want(16 * 16);
   for (int64_t i = 0; i < 256; ++i) {
     a[i] = i / 16 < 8 ? 1.0 : 8.0;
     b[i] = i % 16 < 8 ? 2.0 : 4.0;
-    want[i] = 16 * a[i] * b[i];
+    want[i] = i / 16 < 8 ? (i % 16 < 8 ? 32 : 64) : (i % 16 < 8 ? 256 : 512);
   }
   const Tensor a_tensor =
       *ToDevice(stream_, *FromDoubles(a, DType::kBf16, Shape({16, 16})));
@@ -233,7 +234,33 @@ TEST_F(GemmScalesTest, RowScalesKeepTheirSides) {
               IsNear(*FromDoubles(want, DType::kF64, Shape({16, 16})), 1e-6));
 }
 
-// One block holds the whole matrix: another granularity, the same scale.
+// Case 33 (pytorch/pytorch#133334): as many rows as no 256 divides, each with
+// its own scale.
+TEST_F(GemmScalesTest, RowScalesOfEveryRow) {
+  constexpr int64_t kM = 272;
+  std::vector<double> rows(kM * 16), want(kM * 16);
+  for (int64_t i = 0; i < kM * 16; ++i) {
+    rows[i] = i / 16 + 1;
+    want[i] = 16.0 * rows[i];
+  }
+  const Tensor a =
+      *ToDevice(stream_, *FromDoubles(rows, DType::kF32, Shape({kM, 16})));
+  const Tensor b =
+      *ToDevice(stream_, *FromDoubles(std::vector<double>(16 * 16, 1.0),
+                                      DType::kF32, Shape({16, 16})));
+  const Quantized qa =
+      Quantise(a, Granularity::kRow, ScaleRounding::kExact, DType::kF8E4M3);
+  const Quantized qb =
+      Quantise(b, Granularity::kColumn, ScaleRounding::kExact, DType::kF8E4M3);
+  ASSERT_EQ(qa.scale.shape(), Shape({kM, 1}));
+  const std::vector<double> got =
+      *ToDoubles(Run(OperandOf(qa), OperandOf(qb), kM, 16));
+  for (int64_t i = 0; i < kM * 16; ++i) {
+    EXPECT_NEAR(got[i] / want[i], 1.0, 1e-6) << i;
+  }
+}
+
+// Case 31 (pytorch/ao#4091): another granularity, the same scale.
 TEST_F(GemmScalesTest, OneBlockIsTheTensor) {
   const Tensor a = Random(Shape({128, 128}), 7);
   const Tensor b = Random(Shape({128, 128}), 8);
@@ -252,7 +279,8 @@ TEST_F(GemmScalesTest, OneBlockIsTheTensor) {
                   Run(OperandOf(q[1][0]), OperandOf(q[1][1]), 128, 128)));
 }
 
-// Rows of i + 1 in a number that no block, vector or alignment divides.
+// Case 32 (deepseek-ai/DeepGEMM#140): rows of i + 1 in a number that no block,
+// vector or alignment divides.
 TEST_F(GemmScalesTest, OddNumbersOfRows) {
   for (const int64_t m : {1, 3, 5, 33, 130}) {
     std::vector<double> values;
@@ -276,7 +304,8 @@ TEST_F(GemmScalesTest, OddNumbersOfRows) {
   }
 }
 
-// A tensor, row or block of zeros makes no NaN.
+// Case 16 (pytorch/ao#4714, #3356). A tensor, row or block of zeros makes no
+// NaN.
 TEST_F(GemmScalesTest, ZerosStayZero) {
   const Tensor zeros =
       *ToDevice(stream_, *FromDoubles(std::vector<double>(256 * 256),

@@ -190,6 +190,7 @@ TEST_F(LinearTest, F64WithoutCasts) {
   EXPECT_NEAR(by_w, loss, 1e-13 * std::abs(loss) + 1e-13);
 }
 
+// Case 28 (NVIDIA/TransformerEngine#1723, #24).
 TEST_F(LinearTest, RecomputationUnderDelayedScalingChangesNothing) {
   const Size s = {24, 40, 56};
   const Tensor w = Random(DType::kF32, Shape({s.n, s.k}), 2);
@@ -213,6 +214,30 @@ TEST_F(LinearTest, RecomputationUnderDelayedScalingChangesNothing) {
     EXPECT_EQ(twice.state.input.Save(), once.state.input.Save());
     EXPECT_EQ(twice.state.input.Save()[step + 1], 0.0f);
   }
+}
+
+// Case 25 (NVIDIA/TransformerEngine#567): weights replaced before a forward. A
+// scale of the old ones would saturate.
+TEST_F(LinearTest, ReplacedWeightsGetTheirOwnScale) {
+  const Size s = {16, 16, 32};
+  const Tensor x = Filled(DType::kF32, Shape({s.m, s.k}), 1.0);
+  Layer layer(stream_, *NamedRecipe("tensorwise_delayed"), DType::kF32, s);
+  ASSERT_THAT(layer.Forward(x, Filled(DType::kF32, Shape({s.n, s.k}), 0.02)),
+              IsOk());
+  EXPECT_FLOAT_EQ(Values(layer.w.first.scale)[0], 22400.0f);
+  layer.state.weight.Advance();
+  const Tensor loaded = Filled(DType::kF32, Shape({s.n, s.k}), 2.0);
+  ASSERT_THAT(layer.Forward(x, loaded), IsOk());
+  EXPECT_NEAR(Values(layer.y)[0], 32 * 0.02, 1e-5) << "not what it is about";
+
+  layer.state.weight.Reset();
+  ASSERT_THAT(layer.Forward(x, loaded), IsOk());
+  EXPECT_EQ(Values(layer.w.first.scale)[0], 224.0);
+  const Tensor codes = Host(layer.w.first.data);
+  for (int64_t i = 0; i < codes.num_elements(); ++i) {
+    ASSERT_EQ(codes.as<uint8_t>()[i], 0x7e) << i;
+  }
+  for (const double y : Values(layer.y)) EXPECT_NEAR(y, 64.0, 1e-4);
 }
 
 TEST_F(LinearTest, Refuses) {

@@ -43,7 +43,9 @@ std::string FarthestFrom(double want, const std::vector<double>& values) {
                       want);
 }
 
-// Sizes that no 16 divides, in whichever of the three the sum runs along.
+// Case 36 (pytorch/ao#1268, #571), case 37 (pytorch/ao#571, #4106) and case 52
+// (deepseek-ai/DeepGEMM#22): sizes that no 16 divides, in whichever of the
+// three the sum runs along.
 TEST_F(LinearTest, OnesOfAnySize) {
   for (const Recipe& recipe : Recipes()) {
     for (const Size s : {Size{2, 15, 32}, Size{2, 32, 15}, Size{3, 16, 32},
@@ -101,6 +103,7 @@ TEST_F(LinearTest, EveryRecipeIsNearHighPrecision) {
   }
 }
 
+// Case 16 (pytorch/ao#4714).
 TEST_F(LinearTest, ZerosGiveZeros) {
   const Size s = {16, 48, 32};
   for (const Recipe& recipe : Recipes()) {
@@ -118,6 +121,7 @@ TEST_F(LinearTest, ZerosGiveZeros) {
   }
 }
 
+// Case 39 (pytorch/pytorch#140967).
 TEST_F(LinearTest, NoTokens) {
   const Size s = {0, 48, 32};
   for (const Recipe& recipe : Recipes()) {

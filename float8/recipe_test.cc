@@ -54,6 +54,7 @@ TEST(RecipeTest, NamesAreThoseOfTheTable) {
   }
 }
 
+// With case 48 (openxla/xla#6168): fast sums in forward alone.
 TEST(RecipeTest, Plans) {
   const auto precise = ElementsAre("-", "-", "precise");
   Recipe r = Named("bf16");
@@ -186,7 +187,9 @@ TEST(RecipeTest, DecideByName) {
   EXPECT_FALSE(Decide(Named("bf16"), "x", 64, 32).is_float8);
 }
 
-// Sizes that no block and no 16 divides are taken, blocks included.
+// Case 52 (HazyResearch/HipKittens#65, deepseek-ai/DeepGEMM#22): sizes that no
+// block and no 16 divides are taken, blocks included. linear_values_test runs
+// them.
 TEST(RecipeTest, AnySizeIsTaken) {
   for (const std::string& name : RecipeNames()) {
     if (name == "bf16") continue;
@@ -227,6 +230,7 @@ TEST(RecipeTest, SmallLayers) {
 const std::vector<LayerShape> kToy = {
     {"in", 15, 32}, {"output", 32, 32}, {"out", 64, 32}};
 
+// Case 51 (pytorch/torchtitan#1063, #1391). A size of 15 is no reason here.
 TEST(RecipeTest, TableSaysWhatIsFloat8AndWhy) {
   Recipe r = Named("tensorwise");
   r.filter = {"in", "output"};
@@ -262,6 +266,7 @@ TEST(RecipeTest, BlocksThatAreAlikeShareARow) {
   EXPECT_THAT(lines[4], AllOf(StartsWith("head "), HasSubstr(" no ")));
 }
 
+// Case 51 (huggingface/accelerate#1188).
 TEST(RecipeTest, FilterThatMatchesNothingIsAnError) {
   Recipe r = Named("tensorwise");
   r.filter = {"output", "lm_heed"};

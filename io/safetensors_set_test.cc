@@ -137,6 +137,7 @@ TEST_F(SafetensorsSetTest, EqualNamesAreRefusedAcrossShards) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'t1'")));
 }
 
+// Case 93 (huggingface/transformers#36828, NVIDIA/TensorRT-Model-Connect#1115).
 TEST_F(SafetensorsSetTest, Float8NeedsItsScale) {
   uint8_t bytes[] = {0x00, 0x01, 0x7e, 0x7f, 0x80, 0xff};
   float scale = 0.5f;

@@ -95,16 +95,21 @@ TEST_F(SafetensorsTest, EveryDTypeComesBack) {
   }
 }
 
+// Case 93 (huggingface/transformers#36828, mlverse/safetensors#13).
 TEST_F(SafetensorsTest, Float8BytesAreKept) {
   uint8_t bytes[] = {0x00, 0x01, 0x7e, 0x7f, 0x80, 0xff};
   const TensorView e4m3(bytes, DType::kF8E4M3, Shape({2, 3}));
   const TensorView e5m2(bytes, DType::kF8E5M2, Shape({2, 3}));
   ASSERT_THAT(WriteSafetensors(path_, {{"a", e4m3}, {"b", e5m2}}), IsOk());
-  EXPECT_THAT(ReadFile(path_).value(), HasSubstr("\"dtype\":\"F8_E4M3\""));
+  EXPECT_THAT(ReadFile(path_).value(),
+              AllOf(HasSubstr("\"dtype\":\"F8_E4M3\""),
+                    HasSubstr("\"dtype\":\"F8_E5M2\"")));
   OCTET_ASSERT_OK_AND_ASSIGN(const SafetensorsFile file,
                              SafetensorsFile::Open(path_));
   for (const char* name : {"a", "b"}) {
     OCTET_ASSERT_OK_AND_ASSIGN(const TensorView got, file.Find(name));
+    EXPECT_EQ(got.shape(), Shape({2, 3}));
+    ASSERT_EQ(got.num_bytes(), 6);
     EXPECT_EQ(std::memcmp(got.data(), bytes, 6), 0);
   }
 }
@@ -145,6 +150,7 @@ TEST_F(SafetensorsTest, ReadsWhatOthersWrote) {
   }
 }
 
+// Case 91 (safetensors/safetensors#466, #601): zero tensors are valid.
 TEST_F(SafetensorsTest, EmptyThingsAreValid) {
   EXPECT_THAT(OpenText(File("{}", 0)), IsOk());
   EXPECT_THAT(OpenText(File(R"({"__metadata__":{"a":"b"}})", 0)), IsOk());
@@ -162,6 +168,7 @@ TEST_F(SafetensorsTest, EmptyThingsAreValid) {
   EXPECT_TRUE(file.names().empty());
 }
 
+// Case 91 (osaurus-ai/vmlx-swift#217, invoke-ai/InvokeAI#7009).
 TEST_F(SafetensorsTest, CutFilesAreDataLoss) {
   OCTET_ASSERT_OK_AND_ASSIGN(const Tensor a,
                              RandomTensor(DType::kF32, Shape({64}), 1));
@@ -176,6 +183,7 @@ TEST_F(SafetensorsTest, CutFilesAreDataLoss) {
   ExpectBroken(whole + "x", "data_offsets end at 256");
 }
 
+// Case 91: no huge allocation.
 TEST_F(SafetensorsTest, LengthsOutOfReach) {
   ExpectBroken(WithLength(uint64_t{1} << 63, "{}"),
                "header length is 9223372036854775808");
@@ -185,6 +193,7 @@ TEST_F(SafetensorsTest, LengthsOutOfReach) {
   ExpectBroken(WithLength(0, ""), "header");
 }
 
+// Case 91 (safetensors/safetensors#278, Comfy-Org/ComfyUI#14657).
 TEST_F(SafetensorsTest, BrokenHeaders) {
   const auto entry = [](const std::string& fields) {
     return File("{\"a\":{" + fields + "}}", 8);
@@ -219,6 +228,7 @@ TEST_F(SafetensorsTest, BrokenHeaders) {
   }
 }
 
+// Case 91: tensors that overlap, or stand twice.
 TEST_F(SafetensorsTest, HolesOverlapsAndDuplicates) {
   const auto two = [](const std::string& second, const std::string& begin,
                       const std::string& end) {

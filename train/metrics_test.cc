@@ -70,6 +70,7 @@ TEST(JsonLine, IsStrictAlsoForNan) {
   EXPECT_FALSE(json.contains("validation_loss"));
 }
 
+// Case 99 (pytorch/torchtitan#809): a resume after a kill.
 TEST(MetricsFile, IsCutBackOnResume) {
   const std::string path = ::testing::TempDir() + "/metrics.jsonl";
   std::filesystem::remove(path);

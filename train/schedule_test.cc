@@ -27,17 +27,21 @@ std::vector<double> Factors(const ScheduleOptions& options) {
   return factors;
 }
 
+// Case 95 (InternLM/xtuner#1285, pytorch/torchtitan#1010): (i + 1) / warmup.
 TEST(Schedule, WarmupMayFillTheWholeRun) {
   EXPECT_THAT(Factors({4, 4}), ElementsAre(0.25, 0.5, 0.75, 1.0));
   EXPECT_THAT(Factors({2, 2}), ElementsAre(0.5, 1.0));
 }
 
+// Case 95 (Lightning-AI/litgpt#1393).
 TEST(Schedule, LongerWarmupIsClippedToTheRun) {
   EXPECT_THAT(Factors({4, 5}), ElementsAre(0.25, 0.5, 0.75, 1.0));
 }
 
+// Case 95 (pytorch/torchtitan#1261).
 TEST(Schedule, WithoutWarmupStartsAtThePeak) {
   EXPECT_THAT(Factors({1, 0}), ElementsAre(1.0));
+  EXPECT_EQ(Factors({10, 0})[0], 1.0);
   EXPECT_THAT(Factors({4, 0}), ElementsAre(1.0, 0.75, 0.5, 0.25));
 }
 
@@ -73,6 +77,7 @@ TEST(Schedule, IsFiniteAndStaysPastTheEnd) {
   }
 }
 
+// Case 95 (pytorch/torchtitan#99): no steps, or -1.
 TEST(Schedule, RefusesBadOptions) {
   const auto code = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(Schedule::Create({0, 0}),

@@ -125,6 +125,7 @@ struct Fixture {
   int discarded = 0;
 };
 
+// Case 97 (karpathy/nanoGPT#206, pytorch/torchtitan#1733).
 TEST(Trainer, AccumulationIsTheMeanOverTokens) {
   Fixture whole(4, 1), parts(1, 4);
   OCTET_ASSERT_OK_AND_ASSIGN(Trainer a, whole.Make());
@@ -141,6 +142,30 @@ TEST(Trainer, AccumulationIsTheMeanOverTokens) {
   }
   EXPECT_EQ(a.state().sample_index, 12);
   EXPECT_EQ(b.state().sample_index, 12);
+}
+
+// Case 97 (ByteDance-Seed/VeOmni#963): samples whose gradients and losses are 1
+// and 3, in one go and one after the other. A sum would be 4.
+TEST(Trainer, AccumulationOfOneAndThreeIsTwo) {
+  for (const int64_t micro_batches : {1, 2}) {
+    Fixture f(2 / micro_batches, micro_batches);
+    double next = 1.0;
+    f.model.forward_backward = [&](const TensorView& tokens, const TensorView&,
+                                   double scale) -> absl::StatusOr<double> {
+      double loss = 0;
+      for (int64_t row = 0; row < tokens.shape().dim(0); ++row) {
+        f.store.shards()[0].gradient.as<float>()[0] +=
+            static_cast<float>(scale * kLength * next);
+        loss += kLength * next;
+        next += 2.0;
+      }
+      return loss;
+    };
+    OCTET_ASSERT_OK_AND_ASSIGN(Trainer trainer, f.Make());
+    OCTET_ASSERT_OK_AND_ASSIGN(const StepResult result, trainer.Step());
+    EXPECT_DOUBLE_EQ(result.loss, 2.0) << micro_batches;
+    EXPECT_NEAR(result.grad_norm, 2.0, 1e-6) << micro_batches;
+  }
 }
 
 TEST(Trainer, LearnsAndReportsTheSchedule) {

@@ -151,6 +151,7 @@ TEST(TokenFormat, MegatronDamaged) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("d.bin")));
 }
 
+// Case 80 (karpathy/llama2.c#319).
 TEST(TokenFormat, EmptyMissingAndUnknown) {
   EXPECT_THAT(OpenTokenFile(Write("empty.txt", ""), "auto"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -165,6 +166,7 @@ TEST(TokenFormat, EmptyMissingAndUnknown) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--data.format")));
 }
 
+// Case 82 (karpathy/llama2.c#145, meta-llama/llama3#276).
 TEST(TokenFile, NamesATokenOutsideTheVocabulary) {
   const auto file = OpenTokenFile(
       Write("v.bin", Bytes<uint16_t>({1, 2, 3, 4, 255, 256, 6})), "nanogpt");

@@ -71,6 +71,7 @@ std::vector<int32_t> ValidationSample(const TokenData& data, int64_t index) {
   return out;
 }
 
+// Case 84 (jzhang38/TinyLlama#67): files made in the order 3, 1, 2.
 TEST_F(TokenDataTest, EachPassReadsEachTargetOnceInAnotherOrder) {
   Write("3", Count(20, 42));
   Write("1", Count(0, 7));
@@ -97,6 +98,7 @@ TEST_F(TokenDataTest, EachPassReadsEachTargetOnceInAnotherOrder) {
   EXPECT_NE(orders[1], orders[2]);
 }
 
+// Case 84 (jzhang38/TinyLlama#67): the same on every rank.
 TEST_F(TokenDataTest, DependsOnSeedAndIndexAlone) {
   Write("a", Count(0, 200));
   TokenDataOptions options = Options();
@@ -115,6 +117,7 @@ TEST_F(TokenDataTest, DependsOnSeedAndIndexAlone) {
   EXPECT_THAT(Sample(plain, 50), ElementsAre(4, 5, 6, 7, 8));
 }
 
+// Case 85 (pytorch/torchtitan#66, karpathy/nanochat#371).
 TEST_F(TokenDataTest, WrapsWithAnEpochCounter) {
   Write("a", Count(0, 25));
   OCTET_ASSERT_OK_AND_ASSIGN(const TokenData data, TokenData::Open(Options()));
@@ -143,6 +146,7 @@ TEST_F(TokenDataTest, ValidationSharesNoTokenWithTraining) {
   }
 }
 
+// Case 80 (karpathy/llama2.c#311): validation may not take all of it.
 TEST_F(TokenDataTest, ValidationFiles) {
   Write("a", Count(0, 20));
   TokenDataOptions options = Options();
@@ -172,6 +176,7 @@ TEST_F(TokenDataTest, BinFoldersKeepTheirValidationFile) {
   EXPECT_EQ(data.validation_size(), 2);
 }
 
+// Case 82 (meta-llama/llama3#276).
 TEST_F(TokenDataTest, NamesTheTokenOutsideTheVocabulary) {
   Write("a", Count(0, 25));
   TokenDataOptions options = Options();
@@ -181,6 +186,7 @@ TEST_F(TokenDataTest, NamesTheTokenOutsideTheVocabulary) {
                        AllOf(HasSubstr("/a"), HasSubstr("position 20"))));
 }
 
+// Case 80 (karpathy/llama2.c#319).
 TEST_F(TokenDataTest, BadDataIsNamedAtOnce) {
   TokenDataOptions options = Options();
   EXPECT_THAT(TokenData::Open(options),
@@ -214,6 +220,7 @@ TEST_F(TokenDataTest, BadDataIsNamedAtOnce) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+// Case 84 (jzhang38/TinyLlama#67): sorted by name.
 TEST_F(TokenDataTest, ListsFilesByNameWithoutLinks) {
   Write("10", "x");
   Write("9", "x");

@@ -271,6 +271,7 @@ TEST(HfWeightsTest, TakesEveryFloatingPointType) {
   }
 }
 
+// Case 93 (NVIDIA/TensorRT-Model-Connect#1115).
 TEST(HfWeightsTest, Float8NeedsAScale) {
   const auto store = MakeInitialised(Small());
   const std::string name = "model.layers.0.self_attn.k_proj.weight";
@@ -344,6 +345,7 @@ TEST(HfWeightsTest, ATiedHeadMayBeThereAgain) {
   EXPECT_EQ(Values(*loaded), Values(*store));
 }
 
+// Case 87 (pytorch/torchtitan#1702): uneven rows.
 TEST(HfWeightsTest, ShardsTakeTheirRows) {
   const auto store = MakeInitialised(Small());
   const std::string folder = Folder("sharded");

@@ -52,6 +52,7 @@ TEST_P(RecipeTest, LossFallsOnOneBatch) {
 INSTANTIATE_TEST_SUITE_P(Recipes, RecipeTest,
                          ::testing::ValuesIn(float8::RecipeNames()));
 
+// Case 51 (pytorch/torchtitan#1063, #1391).
 TEST(LlamaFloat8Test, EveryLayerIsListedWithTheReason) {
   OCTET_ASSERT_OK_AND_ASSIGN(
       TestModel test, MakeTestModel(TestConfig(), "tensorwise", DType::kBf16));
@@ -61,6 +62,7 @@ TEST(LlamaFloat8Test, EveryLayerIsListedWithTheReason) {
   EXPECT_THAT(table, HasSubstr("lm_head"));
 }
 
+// Case 51 (huggingface/accelerate#1188).
 TEST(LlamaFloat8Test, AFilterWordThatMatchesNothingIsAnError) {
   OCTET_ASSERT_OK_AND_ASSIGN(TestModel test,
                              MakeTestModel(TestConfig(), "bf16", DType::kBf16));
@@ -132,6 +134,45 @@ TEST(LlamaFloat8Test, HistoriesAreSavedAndRestored) {
   OCTET_ASSERT_OK_AND_ASSIGN(const double loss, b.Run());
   EXPECT_EQ(loss, expected);
   EXPECT_EQ(a.Gradients(), b.Gradients());
+}
+
+// Case 25 (NVIDIA/TransformerEngine#567, #982): weights loaded over others,
+// with no histories beside them, train as in a model that began with them.
+TEST(LlamaFloat8Test, LoadedWeightsGetTheirOwnScales) {
+  const auto fill = [](float value, TestModel* test) {
+    for (const fsdp::ParamShard& shard : test->store->shards()) {
+      if (shard.global_shape.rank() != 2) continue;
+      for (int64_t i = 0; i < shard.master.num_elements(); ++i) {
+        shard.master.as<float>()[i] = i % 3 == 0 ? value : -0.5f * value;
+      }
+    }
+    return test->store->WeightsChanged();
+  };
+  const auto make = [] {
+    return MakeTestModel(TestConfig(), "tensorwise_delayed", DType::kBf16);
+  };
+  OCTET_ASSERT_OK_AND_ASSIGN(TestModel fresh, make());
+  ASSERT_THAT(fill(2.0f, &fresh), IsOk());
+  OCTET_ASSERT_OK_AND_ASSIGN(const double expected, fresh.Run());
+
+  for (const bool reset : {false, true}) {
+    OCTET_ASSERT_OK_AND_ASSIGN(TestModel test, make());
+    ASSERT_THAT(fill(0.02f, &test), IsOk());
+    ASSERT_THAT(test.Run(), IsOk());
+    test.model->AdvanceScaling();
+    ASSERT_THAT(test.store->ZeroGradients(), IsOk());
+    ASSERT_THAT(fill(2.0f, &test), IsOk());
+    if (reset) {
+      ASSERT_THAT(test.model->RestoreScaling({}), IsOk());
+    }
+    OCTET_ASSERT_OK_AND_ASSIGN(const double loss, test.Run());
+    // Stale scales show: what is compared would tell.
+    EXPECT_EQ(loss == expected, reset);
+    EXPECT_EQ(test.Gradients() == fresh.Gradients(), reset);
+    test.model->AdvanceScaling();
+    const ScalingState state = test.model->SaveScaling();
+    EXPECT_EQ(state.at("model.layers.0.mlp.up_proj.weight")[0], 2.0f);
+  }
 }
 
 TEST(LlamaFloat8Test, DiscardForgetsAnEvaluation) {

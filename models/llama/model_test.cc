@@ -174,6 +174,7 @@ TEST(LlamaTest, NoTokensIsNoLoss) {
   EXPECT_EQ(loss, 0.0);
 }
 
+// Case 82 (karpathy/llama2.c#145): before the device sees it.
 TEST(LlamaTest, NamesIdsOutsideTheVocabulary) {
   OCTET_ASSERT_OK_AND_ASSIGN(TestModel test,
                              MakeTestModel(TestConfig(), "bf16", DType::kF32));

@@ -29,6 +29,7 @@ refused() {
   [ ! -e arguments ] || fail "nvcc ran with $1"
 }
 
+# Case 104 (ollama/ollama#8809, NVIDIA/cuda-samples#250).
 FAKE_GCC=16 refused "g++ 16"
 FAKE_GCC=5 refused "g++ 5"
 FAKE_CLANG=21 refused "clang 21"

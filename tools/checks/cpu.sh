@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 
-# Everything builds where CUDA is off, whether or not this machine has it, and
+# Case 102 (bazel-contrib/rules_cuda#368, #405): everything builds where CUDA is
+# off, whether or not this machine has it, and
 # queries work there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
