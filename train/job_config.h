@@ -41,7 +41,7 @@ struct JobConfig {
   } data;
   struct {
     std::string name = "AdamW";
-    double lr = 3e-3;
+    double lr = 1.5e-3;
     double beta1 = 0.9;
     double beta2 = 0.95;
     double eps = 1e-8;
