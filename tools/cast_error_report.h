@@ -16,10 +16,11 @@ namespace octet::tools {
 // Names of the recipes whose forward operands are float8.
 std::vector<std::string> Float8Recipes();
 
-// One line for each tensor of the safetensors file, recipe and distinct plan of
-// forward's two operands. `tensor` empty: all that are f32, bf16 or f16; else
-// that one, which is a FailedPrecondition error if it is of another dtype.
-// Errors of the file are those of io::SafetensorsFile.
+// One line for each tensor of a safetensors file or of a model's folder, recipe
+// and distinct plan of forward's two operands. `tensor` empty: all matrices of
+// f32, bf16 or f16 but for the scales of float8 tensors; else that one, which
+// is a FailedPrecondition error if it is of another dtype. Errors of the file
+// are those of io::SafetensorsFile, of a folder those of io::SafetensorsSet.
 absl::StatusOr<std::string> CastErrorReport(
     const std::string& path, absl::string_view tensor,
     absl::Span<const std::string> recipes);

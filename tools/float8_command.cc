@@ -190,8 +190,8 @@ absl::StatusOr<std::string> RunError(const CommandLine& line) {
                                    absl::StrJoin(known, ", ")));
   }
   if (line.words.size() != 1) {
-    return UsageError(
-        absl::StrCat("error takes one FILE, not ", line.words.size()));
+    return UsageError(absl::StrCat("error takes one FILE or FOLDER, not ",
+                                   line.words.size()));
   }
   return CastErrorReport(
       line.words[0], FlagOr(line, "tensor", ""),
@@ -243,9 +243,11 @@ const std::vector<CommandSpec>& Commands() {
        &RunError,
        {"tensor", "recipe"},
        {},
-       "error FILE.safetensors [--tensor=NAME] [--recipe=all]\n"
-       "      What each recipe's forward cast loses of each tensor: signal to\n"
-       "      noise, share that saturates, share that becomes zero.\n"},
+       "error FILE.safetensors|FOLDER [--tensor=NAME] [--recipe=all]\n"
+       "      What each recipe's forward cast loses of each matrix: signal to\n"
+       "      noise, share that saturates, share that becomes zero. A folder "
+       "is a\n"
+       "      model's, sharded or not.\n"},
       {"amax",
        &RunAmax,
        {"tensor", "granularity", "device"},

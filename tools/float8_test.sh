@@ -59,7 +59,17 @@ prints '^x .*tensorwise .*e4m3 tensor exact +3[0-9]\.[0-9]+ +0% ' \
   error "$golden" --tensor=x --recipe=tensorwise
 [ "$(wc -l <out)" = 2 ] || fail "one tensor, one recipe: $(wc -l <out) lines"
 prints '^grad_output .*mxfp8' error "$golden"
-prints 'tensors of other types are left out$' error "$golden"
+prints 'tensors are left out: no matrix of f32, bf16 or f16, or a scale$' error "$golden"
+grep -Eq '^[^ ]+\.scale ' out && fail "scales are listed"
+
+# A model of nine shards. Columns hold for its long names.
+sharded=$(dirname "$golden")/../llama_tied_sharded
+prints '^model.embed_tokens.weight ' error "$sharded" --recipe=tensorwise
+grep -Eq '^model.layers.0.post_attention_layernorm.weight' out && fail "a vector is listed"
+at=$(sed -n 's/tensorwise .*//p' out | awk '{ print length($0) }' | sort -u | wc -l)
+[ "$at" = 1 ] || fail "the recipe stands in $at columns"
+prints '^model.layers.0.post_attention_layernorm.weight +[a-z0-9]+ \[' \
+  error "$sharded" --tensor=model.layers.0.post_attention_layernorm.weight
 
 # Every value that --help names is taken.
 prints '^usage: float8' --help
@@ -93,8 +103,10 @@ refuses 2 'no argument "7"' table 7
 refuses 2 '--no-saturate=1' encode --no-saturate=1 1
 refuses 2 '--format=e5m2: the flag is given twice' table --format=e4m3 --format=e5m2
 refuses 2 '--recipe=int8' error "$golden" --recipe=int8
-refuses 2 'one FILE, not 0' error
-refuses 2 'one FILE, not 2' error a b
+refuses 2 'one FILE or FOLDER, not 0' error
+refuses 2 'one FILE or FOLDER, not 2' error a b
+mkdir empty
+refuses 1 'empty' error empty
 refuses 1 'missing.safetensors' error missing.safetensors
 refuses 1 'nothing' error "$golden" --tensor=nothing
 refuses 1 'not f32, bf16 or f16' error "$golden" --tensor=cast.x.row.exact.e4m3.data
@@ -111,8 +123,10 @@ refuses 2 'one FILE, not 0' amax
 refuses 1 'missing.safetensors' amax missing.safetensors
 
 if [ -e /dev/full ]; then
-  "$float8" table >/dev/full 2>err
-  [ $? = 1 ] || fail "a full disk is no success"
+  for argument in table --help; do
+    "$float8" $argument >/dev/full 2>err
+    [ $? = 1 ] || fail "$argument: a full disk is no success"
+  done
 fi
 
 [ $failures = 0 ] || exit 1

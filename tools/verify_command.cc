@@ -51,7 +51,7 @@ std::vector<std::string> LinearFiles(const std::string& folder) {
 }
 
 VerifyOutcome UsageError(const std::string& message) {
-  return {2, "", absl::StrCat("verify: ", message, "\n", kUsage)};
+  return {2, "", absl::StrCat("verify: ", message, "; see --help\n")};
 }
 
 }  // namespace
@@ -59,6 +59,14 @@ VerifyOutcome UsageError(const std::string& message) {
 absl::StatusOr<std::vector<VerifyReport>> VerifyFolder(
     const std::string& folder) {
   std::error_code error;
+  const std::filesystem::file_status found =
+      std::filesystem::status(folder, error);
+  if (!std::filesystem::exists(found)) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no such folder"));
+  }
+  if (!std::filesystem::is_directory(found)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": not a folder"));
+  }
   std::vector<VerifyReport> reports;
   if (std::filesystem::exists(
           std::filesystem::path(folder) / "expected.safetensors", error)) {

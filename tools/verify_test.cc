@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The verify command on the shipped goldens, and on damaged copies of them.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -132,9 +133,15 @@ TEST(VerifyTest, FoldersThatCannotBeReadFailAndOthersAreStillCompared) {
       RunVerifyCommand({copy, "/nowhere", GoldenPath("linear")});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.error, HasSubstr("expected.safetensors"));
-  EXPECT_THAT(outcome.error, HasSubstr("/nowhere: neither"));
+  EXPECT_THAT(outcome.error, HasSubstr("/nowhere: no such folder\n"));
   EXPECT_THAT(outcome.out, HasSubstr("passed"));
   EXPECT_THAT(VerifyFolder("/nowhere"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(VerifyFolder(copy + "/config.json"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("config.json: not a folder")));
+  std::filesystem::remove(copy + "/expected.safetensors");
+  EXPECT_THAT(VerifyFolder(copy),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("neither")));
 }
 
 TEST(VerifyTest, WrongCommandLinesExitWith2) {
@@ -144,7 +151,8 @@ TEST(VerifyTest, WrongCommandLinesExitWith2) {
     const VerifyOutcome outcome = RunVerifyCommand(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_THAT(outcome.error, HasSubstr("usage: verify"));
+    EXPECT_THAT(outcome.error, HasSubstr("; see --help\n"));
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1);
   }
   const VerifyOutcome help = RunVerifyCommand({"--help"});
   EXPECT_EQ(help.exit_code, 0);

@@ -79,10 +79,10 @@ def _coverage_tools_impl(ctx):
     ctx.file("WORKSPACE", "workspace(name = \"remote_coverage_tools\")\n")
     ctx.file("BUILD", """
 package(default_visibility = ["//visibility:public"])
-sh_binary(name = "coverage_report_generator", srcs = ["report.sh"])
-sh_binary(name = "lcov_merger", srcs = ["merge.sh"])
+sh_binary(name = "coverage_report_generator", srcs = ["report.py"])
+sh_binary(name = "lcov_merger", srcs = ["merge.py"])
 """)
-    for f in ["report.sh", "merge.sh"]:
+    for f in ["report.py", "merge.py"]:
         ctx.symlink(Label("//third_party/bazel:coverage_" + f), f)
 
 coverage_tools_stand_in = repository_rule(implementation = _coverage_tools_impl)
