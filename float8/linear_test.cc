@@ -228,7 +228,7 @@ TEST_F(LinearTest, ReplacedWeightsGetTheirOwnScale) {
   layer.state.weight.Advance();
   const Tensor loaded = Filled(DType::kF32, Shape({s.n, s.k}), 2.0);
   ASSERT_THAT(layer.Forward(x, loaded), IsOk());
-  EXPECT_NEAR(Values(layer.y)[0], 32 * 0.02, 1e-5) << "not what it is about";
+  EXPECT_NEAR(Values(layer.y)[0], 32 * 0.02, 1e-5);  // stale
 
   layer.state.weight.Reset();
   ASSERT_THAT(layer.Forward(x, loaded), IsOk());
@@ -237,7 +237,8 @@ TEST_F(LinearTest, ReplacedWeightsGetTheirOwnScale) {
   for (int64_t i = 0; i < codes.num_elements(); ++i) {
     ASSERT_EQ(codes.as<uint8_t>()[i], 0x7e) << i;
   }
-  for (const double y : Values(layer.y)) EXPECT_NEAR(y, 64.0, 1e-4);
+  EXPECT_THAT(Values(layer.y),
+              ::testing::Each(::testing::DoubleNear(64.0, 1e-4)));
 }
 
 TEST_F(LinearTest, Refuses) {
