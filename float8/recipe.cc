@@ -3,11 +3,10 @@
 #include "float8/recipe.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/edit_distance.h"
 #include "base/status_macros.h"
 
 namespace octet::float8 {
@@ -100,21 +99,6 @@ constexpr NamedMaker kRecipes[] = {
     {"mxfp8", &Mxfp8},
 };
 
-// Levenshtein's distance.
-int64_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int64_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int64_t diagonal = std::exchange(row[0], static_cast<int64_t>(i));
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int64_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(
-          row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 // One operand of one multiplication, for the checks.
 struct Site {
   const char* name;  // "forward.x"
@@ -202,8 +186,11 @@ absl::StatusOr<Recipe> NamedRecipe(absl::string_view name) {
                      return EditDistance(name, x) < EditDistance(name, y);
                    });
   return absl::InvalidArgumentError(
-      absl::StrCat("recipe: unknown name \"", name, "\"; did you mean \"",
-                   names[0], "\"? Known: ", absl::StrJoin(names, ", ")));
+      absl::StrCat("recipe: unknown name \"", name, "\"",
+                   IsNear(name, names[0])
+                       ? absl::StrCat("; did you mean \"", names[0], "\"?")
+                       : std::string(";"),
+                   " Known: ", absl::StrJoin(names, ", ")));
 }
 
 bool UsesFloat8(const Recipe& recipe) {

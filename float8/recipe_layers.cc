@@ -97,6 +97,19 @@ std::vector<Row> RowsOf(const Recipe& recipe,
   return rows;
 }
 
+// What fits a message: the first rows' names.
+std::string SomeNames(const std::vector<Row>& rows) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(rows.size(), kMost); ++i) {
+    names.push_back(NameOf(rows[i]));
+  }
+  if (rows.size() > kMost) {
+    names.push_back(absl::StrCat("and ", rows.size() - kMost, " more"));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 }  // namespace
 
 LayerDecision Decide(const Recipe& recipe, absl::string_view layer, int64_t n,
@@ -118,6 +131,7 @@ LayerDecision Decide(const Recipe& recipe, absl::string_view layer, int64_t n,
 
 absl::StatusOr<std::string> DescribeLayers(
     const Recipe& recipe, absl::Span<const LayerShape> layers) {
+  const std::vector<Row> rows = RowsOf(recipe, layers);
   std::vector<absl::string_view> names;
   for (const LayerShape& layer : layers) names.push_back(layer.name);
   for (const std::string& word : recipe.filter) {
@@ -127,10 +141,9 @@ absl::StatusOr<std::string> DescribeLayers(
     if (!matches && UsesFloat8(recipe)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "recipe: filter \"", word, "\" matches no layer; the layers are ",
-          absl::StrJoin(names, ", ")));
+          SomeNames(rows)));
     }
   }
-  const std::vector<Row> rows = RowsOf(recipe, layers);
   size_t width = 5;
   for (const Row& row : rows) width = std::max(width, NameOf(row).size());
   std::string table = absl::StrFormat("%-*s %8s %8s  %-6s  %s\n", width,

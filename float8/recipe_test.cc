@@ -112,6 +112,10 @@ TEST(RecipeTest, UnknownNameSuggestsTheNearest) {
   EXPECT_THAT(NamedRecipe("rowwise_with_gw_hp"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("did you mean \"rowwise_gw_hp\"")));
+  EXPECT_THAT(NamedRecipe("foo"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"foo\"; Known: "), HasSubstr("mxfp8"),
+                             Not(HasSubstr("did you")))));
   EXPECT_THAT(NamedRecipe(""), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
@@ -274,6 +278,17 @@ TEST(RecipeTest, FilterThatMatchesNothingIsAnError) {
       DescribeLayers(r, kToy),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("\"lm_heed\""), HasSubstr("in, output, out"))));
+  std::vector<LayerShape> many;
+  for (int i = 0; i < 100; ++i) {
+    many.push_back({absl::StrCat("h.", i, ".up"), 32, 16});
+  }
+  for (int i = 0; i < 9; ++i) {
+    many.push_back({absl::StrCat("head", i), 64, 16});
+  }
+  EXPECT_THAT(DescribeLayers(r, many),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("layers are h.{0-99}.up, head0, head1, head2, "
+                                 "head3, head4, head5, head6, and 2 more")));
   r.filter = {};
   EXPECT_THAT(DescribeLayers(r, kToy), IsOk());
   EXPECT_THAT(DescribeLayers(r, {}), IsOk());

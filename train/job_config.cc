@@ -8,8 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/device.h"
 #include "base/status_macros.h"
 #include "float8/recipe_override.h"
 #include "train/job_keys.h"
@@ -26,10 +29,23 @@ absl::Status Wrong(const JobKey& key, absl::string_view value,
       absl::StrCat(key.name, " is ", value, ", must be ", right));
 }
 
-// "at least 1" or "in [0, 1]"
+std::string BoundText(const JobKey& key, double bound) {
+  return std::holds_alternative<int64_t*>(key.value)
+             ? absl::StrCat(static_cast<int64_t>(bound))
+             : absl::StrFormat("%.9g", bound);
+}
+
 std::string RangeText(const JobKey& key) {
-  if (key.max >= 1e6) return absl::StrCat("at least ", key.min);
-  return absl::StrCat("in [", key.min, ", ", key.max, "]");
+  return absl::StrCat("in [", BoundText(key, key.min), ", ",
+                      BoundText(key, key.max), "]");
+}
+
+// "-12": what fails to be an int64 only by its size.
+bool IsWholeNumber(absl::string_view text) {
+  absl::ConsumePrefix(&text, "-");
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= '0' && c <= '9';
+  });
 }
 
 // Sets a value from its text by type.
@@ -47,9 +63,12 @@ struct Setter {
   absl::Status operator()(int64_t* value) const {
     int64_t number;
     if (!absl::SimpleAtoi(text, &number)) {
-      return Wrong(key, text, "a whole number");
+      return Wrong(key, text,
+                   IsWholeNumber(text) ? RangeText(key) : "a whole number");
     }
-    if (number < key.min || number > key.max) {
+    // As integers: 2^53 + 1 is 2^53 as a double.
+    if (number < static_cast<int64_t>(key.min) ||
+        number > static_cast<int64_t>(key.max)) {
       return Wrong(key, text, RangeText(key));
     }
     *value = number;
@@ -90,6 +109,19 @@ std::vector<std::string> AllNames() {
   return names;
 }
 
+// "job, model, ..."
+std::string Sections() {
+  std::vector<std::string> sections;
+  for (const std::string& name : AllNames()) {
+    const std::string section = name.substr(0, name.find('.'));
+    if (std::find(sections.begin(), sections.end(), section) ==
+        sections.end()) {
+      sections.push_back(section);
+    }
+  }
+  return absl::StrJoin(sections, ", ");
+}
+
 }  // namespace
 
 absl::Status SetKey(absl::string_view name, absl::string_view value,
@@ -112,9 +144,11 @@ absl::Status SetKey(absl::string_view name, absl::string_view value,
       return absl::OkStatus();
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown key ", name, "; the nearest one is ",
-                   NearestWord(std::string(name), AllNames())));
+  const std::string nearest = NearestWord(std::string(name), AllNames());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown key ", name, "; ",
+      nearest.empty() ? absl::StrCat("sections are ", Sections())
+                      : absl::StrCat("the nearest one is ", nearest)));
 }
 
 absl::Status Validate(const JobConfig& config) {
@@ -126,8 +160,18 @@ absl::Status Validate(const JobConfig& config) {
         ", must be -1 or a multiple of training.local_batch_size, which is ",
         t.local_batch_size));
   }
-  if (config.job.dump_folder.empty()) {
-    return absl::InvalidArgumentError("job.dump_folder is empty");
+  for (const auto& [key, value] :
+       {std::make_pair("job.dump_folder", config.job.dump_folder),
+        std::make_pair("data.path", config.data.path)}) {
+    if (value.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(key, " is empty"));
+    }
+  }
+  // Whether there is such a device is not the arguments' matter.
+  const absl::Status device = ResolveDevice(config.job.device).status();
+  if (absl::IsInvalidArgument(device)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job.device: ", device.message()));
   }
   const std::string& folder = config.checkpoint.folder;
   if (folder.empty() || folder[0] == '/' || folder == "." ||

@@ -83,6 +83,7 @@ struct JobConfig {
   struct {
     int64_t log_freq = 10;
     std::string progress = "auto";
+    double peak_tflops = 0;
   } metrics;
   struct {
     bool enable = true;
@@ -111,7 +112,7 @@ struct JobArguments {
 //   --print_config, --help
 //
 // InvalidArgument names the key, the value and what would be right; for an
-// unknown key also the nearest one.
+// unknown key the nearest one, or the sections where none is near.
 absl::StatusOr<JobArguments> ParseArguments(absl::Span<const std::string> args);
 
 // Sets what a TOML text says; `name` (its path) stands in the messages, with
@@ -124,7 +125,7 @@ absl::Status SetKey(absl::string_view key, absl::string_view value,
                     JobConfig* config);
 
 // What no single key shows: batches that do not divide, folders that leave
-// job.dump_folder, a float8 mix that no device runs.
+// job.dump_folder, a float8 mix that no device runs, no name of a device.
 absl::Status Validate(const JobConfig& config);
 
 // The whole job as TOML, which parses back to the same job.

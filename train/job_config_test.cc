@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
@@ -100,10 +101,23 @@ TEST(JobConfig, WrongTypesAndRangesAreNamed) {
   EXPECT_THAT(Toml("[checkpoint]\nenable = 1"),
               StatusIs(kInvalid, HasSubstr("must be a boolean")));
   EXPECT_THAT(Toml("[training]\nsteps = 0"),
-              StatusIs(kInvalid, HasSubstr("steps is 0, must be at least 1")));
+              StatusIs(kInvalid, HasSubstr("steps is 0, must be in [1, ")));
   EXPECT_THAT(Toml("[optimizer]\nbeta1 = 1"),
               StatusIs(kInvalid, HasSubstr("must be in [0, ")));
   EXPECT_THAT(Toml("[optimizer]\nlr = nan"), StatusIs(kInvalid));
+  for (const char* lr : {"1e30", "inf", "-1"}) {
+    JobConfig config;
+    EXPECT_THAT(SetKey("optimizer.lr", lr, &config),
+                StatusIs(kInvalid, HasSubstr("must be in [0, 1000000]")))
+        << lr;
+  }
+  for (const char* steps : {"99999999999999999999", "9007199254740993", "-1"}) {
+    JobConfig config;
+    EXPECT_THAT(
+        SetKey("training.steps", steps, &config),
+        StatusIs(kInvalid, HasSubstr("must be in [1, 9007199254740992]")))
+        << steps;
+  }
   EXPECT_THAT(Toml("[training]\nnonfinite = \"ignore\""),
               StatusIs(kInvalid, HasSubstr("stop, skip")));
   EXPECT_THAT(Toml("[float8]\nfilter_fqns = [1]"), StatusIs(kInvalid));
@@ -148,6 +162,19 @@ TEST(JobArguments, Mistakes) {
   EXPECT_THAT(Parse({"train"}), StatusIs(kInvalid, HasSubstr("\"train\"")));
   EXPECT_THAT(Parse({"--training.step=3"}),
               StatusIs(kInvalid, HasSubstr("training.steps")));
+  EXPECT_THAT(Parse({"--foo=1"}),
+              StatusIs(kInvalid,
+                       "unknown key foo; sections are job, model, "
+                       "data, optimizer, lr_scheduler, training, "
+                       "float8, checkpoint, metrics, validation, "
+                       "sample"));
+  for (const char* device : {"tpu", "cpu:1", ""}) {
+    EXPECT_THAT(Parse({absl::StrCat("--device=", device)}),
+                StatusIs(kInvalid, HasSubstr("job.device: unknown device '")));
+  }
+  EXPECT_THAT(Parse({"--device=cuda:99"}), IsOk());  // fails later, if it does
+  EXPECT_THAT(Parse({"--data="}), StatusIs(kInvalid, "data.path is empty"));
+  EXPECT_THAT(Parse({"--metrics.peak_tflops=-1"}), StatusIs(kInvalid));
   EXPECT_THAT(Parse({"--training.step"}),
               StatusIs(kInvalid, HasSubstr("unknown key")));
   EXPECT_THAT(Parse({"--job.device"}),

@@ -2,7 +2,6 @@
 
 #include "train/job_keys.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/edit_distance.h"
 #include "train/token_format.h"
 
 namespace octet::train {
@@ -141,6 +141,8 @@ void AddCheckpoint(JobConfig* c, Table* t) {
          "steps from one console line to the next (metrics.jsonl has all)");
   t->Text("metrics.progress", &m.progress, "a bar; auto: on a terminal",
           {"auto", "on", "off"});
+  t->Real("metrics.peak_tflops", &m.peak_tflops, 0, 1e9,
+          "the device's dense bf16 peak, for MFU; 0: that of a known GPU");
   auto& v = c->validation;
   t->Flag("validation.enable", &v.enable, "measure the loss on held-out data");
   t->Int("validation.freq", &v.freq, 1,
@@ -152,7 +154,7 @@ void AddCheckpoint(JobConfig* c, Table* t) {
   t->Text("sample.prompt", &s.prompt, "what they continue");
   t->Real("sample.temperature", &s.temperature, 0, 100,
           "of the sample; 0: always the likeliest token");
-  t->MayChange(8);
+  t->MayChange(9);
 }
 
 std::string Quoted(const std::string& text) {
@@ -199,20 +201,6 @@ struct Printer {
   }
 };
 
-int64_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<int64_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int64_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int64_t swapped = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({swapped, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::vector<JobKey> JobKeys(JobConfig* config) {
@@ -237,6 +225,7 @@ std::string NearestWord(const std::string& word,
   int64_t least = INT64_MAX;
   for (const std::string& candidate : known) {
     const bool same_end = absl::EndsWith(candidate, absl::StrCat(".", last));
+    if (!same_end && !IsNear(word, candidate)) continue;
     const int64_t distance = same_end ? 0 : EditDistance(word, candidate);
     if (distance < least) {
       least = distance;

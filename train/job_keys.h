@@ -36,7 +36,8 @@ std::vector<JobKey> JobKeys(JobConfig* config);
 // The value as TOML: true, 3, 0.5, "text", ["a", "b"].
 std::string ToToml(const JobValue& value);
 
-// The word of `known` with the fewest edits to `word`.
+// The word of `known` with the fewest edits to `word`; empty if none is near
+// (edit_distance.h).
 std::string NearestWord(const std::string& word,
                         const std::vector<std::string>& known);
 

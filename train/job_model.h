@@ -41,7 +41,7 @@ class JobModel {
   fsdp::ParamStore* store() { return store_.get(); }
   StepModel step_model();
 
-  // "llama3 tiny: 1,840,384 parameters, 6 layers of width 128, ..."
+  // "llama3 tiny: 1672896 parameters, 4 layers of width 192, ..."
   std::string Describe() const;
   // Which layers are float8 and why.
   absl::StatusOr<std::string> DescribeLayers() const;

@@ -41,9 +41,13 @@ absl::StatusOr<TokenData::FileStream> TokenData::OpenStream(
   for (const std::string& path : paths) {
     auto file = OpenTokenFile(path, options.format);
     if (!file.ok()) {
+      // The message names the file.
       return absl::Status(
           file.status().code(),
-          absl::StrCat("data ", options.path, ": ", file.status().message()));
+          absl::StrCat(
+              "data",
+              path == options.path ? "" : absl::StrCat(" ", options.path), ": ",
+              file.status().message()));
     }
     stream.starts.push_back(stream.size);
     stream.size += file->size();

@@ -202,6 +202,10 @@ TEST_F(TokenDataTest, BadDataIsNamedAtOnce) {
   EXPECT_THAT(TokenData::Open(options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("/e*"), HasSubstr("/empty is empty"))));
+  options.path = folder_ + "/empty";  // named once
+  EXPECT_THAT(TokenData::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "data: " + options.path + " is empty"));
   options.path = Write("short", "abcd");
   EXPECT_THAT(TokenData::Open(options),
               StatusIs(absl::StatusCode::kInvalidArgument,
