@@ -146,8 +146,8 @@ int main(int argc, char** argv) {
   if (!arguments.ok()) return Fail(arguments.status(), 2);
   const octet::train::JobConfig& config = arguments->config;
   if (arguments->help) return Print(Help());
-  const auto model = octet::train::MakeModelConfig(config);
-  if (!model.ok()) return Fail(model.status(), 2);
+  const absl::Status model = octet::train::CheckModel(config);
+  if (!model.ok()) return Fail(model, 2);
   const absl::Status names = octet::train::CheckFolderNames(config);
   if (!names.ok()) return Fail(names, 2);
   if (config.job.print_config) return Print(octet::train::DumpToml(config));

@@ -120,6 +120,21 @@ expect_text "training.steps"
 run usage --model.flavor=9B; status=$? log=usage.log
 expect 2
 expect_text "9B"
+for wrong in --device=tpu --device=cpu:1 --data= --foo=1 \
+  --float8.filter_fqns=nosuchlayer; do
+  run usage "$wrong"; status=$? log=usage.log
+  expect 2
+  [ "$(wc -c <usage.log)" -lt 800 ] || fail "$wrong: a long message"
+done
+expect_text 'matches no layer; the layers are model.layers.{0-3}.self_attn.q'
+for device in cuda cuda:1; do
+  run usage --device=$device; status=$? log=usage.log
+  expect 1
+  expect_text "device '$device': training runs on the CPU; the Llama's CUDA"
+done
+run usage --model.flavor=405B; status=$? log=usage.log
+expect 1
+expect_text "memory needs [0-9.]* GiB .* machine has [0-9.]* GiB; choose a"
 run usage --data "text/*.none"; status=$? log=usage.log
 expect 1
 expect_text "text/\*.none"
@@ -136,6 +151,20 @@ for flag in --help --print_config; do
   expect 1
   expect_text "cannot write to the standard output"
 done
+printf 'x%.0s' $(seq 5001) >trunc.bin
+run usage --data trunc.bin; status=$? log=usage.log
+expect 1
+[ "$(grep -o trunc.bin usage.log | wc -l)" = 1 ] || fail "$(cat usage.log)"
+
+# MFU where a peak is told; validation that cannot run says so.
+run mfu --training.steps=1 --metrics.peak_tflops=10 \
+  --data.validation_fraction=0; status=$? log=mfu.log
+expect 0
+expect_text "^FLOPs  *[0-9.]* M a token: 6 (N - N_embedding) + 12 L H head_dim"
+expect_text "step 1/1 .*MFU [0-9.]*% of bf16 peak"
+expect_text "^memory  *needs [0-9.]* GiB .*, machine has [0-9.]* GiB"
+expect_text "^validation none: 0 windows are held out, a batch needs 2"
+grep -q '"mfu":' mfu/metrics.jsonl || fail "no mfu in metrics.jsonl"
 "$train" --help >help.log || fail "--help"
 log=help.log
 expect_text "common-licenses"

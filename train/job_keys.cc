@@ -56,7 +56,7 @@ void AddJob(JobConfig* c, Table* t) {
   t->Text("job.dump_folder", &c->job.dump_folder, "where outputs go");
   t->Text("job.description", &c->job.description, "a note, printed at start");
   t->Text("job.device", &c->job.device,
-          "auto (a GPU if there is one), cpu, cuda or cuda:N");
+          "auto or cpu; cuda and cuda:N once the model has CUDA kernels");
   t->Flag("job.print_config", &c->job.print_config,
           "print the whole job as TOML and stop");
   t->MayChange(4);

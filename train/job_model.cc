@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "models/llama/hf.h"
 #include "models/llama/params.h"
@@ -24,6 +26,41 @@ absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
         absl::StrCat("model.flavor: ", preset.status().message()));
   }
   return preset;
+}
+
+absl::Status CheckModel(const JobConfig& config) {
+  OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig model,
+                         MakeModelConfig(config));
+  OCTET_ASSIGN_OR_RETURN(const float8::Recipe recipe, MakeRecipe(config));
+  std::vector<float8::LayerShape> layers;
+  for (const fsdp::UnitSpec& unit : models::UnitSpecs(model)) {
+    for (const fsdp::ParamSpec& param : unit.params) {
+      if (param.shape.rank() != 2) continue;
+      absl::string_view name = param.name;
+      absl::ConsumeSuffix(&name, ".weight");
+      if (absl::EndsWith(name, "embed_tokens")) continue;
+      layers.push_back(
+          {std::string(name), param.shape.dim(0), param.shape.dim(1)});
+    }
+  }
+  if (model.tie_word_embeddings) {
+    layers.push_back({"lm_head", model.vocab_size, model.hidden_size});
+  }
+  const absl::Status status = float8::DescribeLayers(recipe, layers).status();
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("float8.filter_fqns: ", status.message()));
+}
+
+absl::StatusOr<Device> TrainingDevice(const JobConfig& config) {
+  const std::string& name = config.job.device;
+  if (name == "auto" || name == "cpu") return Device{};
+  const auto device = ResolveDevice(name);
+  if (absl::IsInvalidArgument(device.status())) return device;
+  return absl::FailedPreconditionError(
+      absl::StrCat("device '", name,
+                   "': training runs on the CPU; the Llama's CUDA kernels are "
+                   "not in this version"));
 }
 
 int64_t MicroBatches(const JobConfig& config) {

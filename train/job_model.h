@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/device.h"
 #include "base/stream.h"
 #include "fsdp/whole_param_store.h"
 #include "io/json.h"
@@ -24,6 +25,14 @@ namespace octet::train {
 
 // Of model.flavor, or of checkpoint.initial_load_path where that is set.
 absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config);
+
+// InvalidArgument for a model that is not known or a word of
+// float8.filter_fqns that no layer's name contains; allocates nothing.
+absl::Status CheckModel(const JobConfig& config);
+
+// Of job.device, the CPU for "auto". FailedPrecondition for a GPU, for which
+// the model has no kernels.
+absl::StatusOr<Device> TrainingDevice(const JobConfig& config);
 
 // Forward passes of one step.
 int64_t MicroBatches(const JobConfig& config);

@@ -56,7 +56,7 @@ std::string ConsoleLine(const StepMetrics& m) {
       m.tflops);
   absl::StrAppend(
       &line, "  MFU ",
-      m.mfu ? absl::StrFormat("%.1f%% (bf16 dense)", 100 * *m.mfu) : "n/a",
+      m.mfu ? absl::StrFormat("%.1f%% of bf16 peak", 100 * *m.mfu) : "n/a",
       absl::StrFormat("  memory %.2f GiB", m.memory_gib));
   if (m.epoch > 0) absl::StrAppend(&line, "  epoch ", m.epoch);
   if (m.skipped) absl::StrAppend(&line, "  SKIPPED: not finite");

@@ -50,7 +50,7 @@ TEST(ConsoleLine, SaysWhatIsKnown) {
   m.validation_loss = 2.5;
   line = ConsoleLine(m);
   EXPECT_THAT(line, HasSubstr("loss nan"));
-  EXPECT_THAT(line, HasSubstr("MFU 41.2% (bf16 dense)"));
+  EXPECT_THAT(line, HasSubstr("MFU 41.2% of bf16 peak"));
   EXPECT_THAT(line, HasSubstr("epoch 2"));
   EXPECT_THAT(line, HasSubstr("SKIPPED"));
   EXPECT_THAT(line, HasSubstr("validation loss 2.5000"));

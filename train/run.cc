@@ -23,6 +23,8 @@
 #include "train/checkpoint.h"
 #include "train/job_model.h"
 #include "train/metrics.h"
+#include "train/plan/memory_plan.h"
+#include "train/plan/mfu.h"
 #include "train/run_folder.h"
 #include "train/run_resume.h"
 #include "train/run_state.h"
@@ -76,6 +78,8 @@ class Run {
   Clock::time_point begin_ = Clock::now();
   Stream stream_;
   models::LlamaConfig model_config_;
+  std::string memory_text_;
+  std::optional<double> peak_tflops_;
   std::unique_ptr<TokenData> data_;
   RunFolder folder_;
   std::optional<FoundCheckpoint> resume_;
@@ -96,10 +100,15 @@ class Run {
 };
 
 absl::Status Run::Execute() {
-  OCTET_ASSIGN_OR_RETURN(const Device device,
-                         ResolveDevice(config_.job.device));
+  OCTET_ASSIGN_OR_RETURN(const Device device, TrainingDevice(config_));
   OCTET_ASSIGN_OR_RETURN(stream_, Stream::Create(device));
   OCTET_ASSIGN_OR_RETURN(model_config_, MakeModelConfig(config_));
+  const auto memory = AvailableMemory();  // unknown outside Linux
+  if (memory.ok()) {
+    OCTET_ASSIGN_OR_RETURN(
+        memory_text_,
+        CheckMemory(EstimateMemory(config_, model_config_), *memory));
+  }
   OCTET_RETURN_IF_ERROR(OpenData());
   OCTET_ASSIGN_OR_RETURN(folder_, OpenRunFolder(config_));
   OCTET_RETURN_IF_ERROR(OpenModel());
@@ -194,6 +203,17 @@ absl::Status Run::SayStart() {
   Say("float8", absl::StrCat("recipe ", config_.float8.recipe));
   *hooks_.out << layers << (absl::EndsWith(layers, "\n") ? "" : "\n");
   const auto& t = config_.training;
+  peak_tflops_ = PeakTflops(config_.metrics.peak_tflops, description);
+  Say("FLOPs", DescribeFlops(models::FlopsPerToken(model_config_, t.seq_len),
+                             peak_tflops_));
+  if (!memory_text_.empty()) Say("memory", "needs " + memory_text_);
+  if (config_.validation.enable &&
+      data_->validation_size() < t.local_batch_size) {
+    Say("validation",
+        absl::StrCat("none: ", data_->validation_size(),
+                     " windows are held out, a batch needs ",
+                     t.local_batch_size, " (data.validation_fraction)"));
+  }
   Say("training",
       absl::StrCat(t.steps, " steps of ", trainer_->tokens_per_step(),
                    " tokens (", MicroBatches(config_), " x ",
@@ -242,6 +262,7 @@ absl::Status Run::OneStep() {
   const double flops_per_token = static_cast<double>(
       models::FlopsPerToken(model_config_, config_.training.seq_len));
   m.tflops = flops_per_token * m.tokens_per_second / 1e12;
+  m.mfu = Mfu(m.tflops, peak_tflops_);
   m.memory_gib = PeakProcessGib();
   OCTET_ASSIGN_OR_RETURN(m.validation_loss, MaybeValidate(m.step));
   OCTET_RETURN_IF_ERROR(metrics_->Write(m));
@@ -261,6 +282,7 @@ absl::Status Run::OneStep() {
     line.tokens_per_second =
         logged_steps_ * trainer_->tokens_per_step() / logged_seconds_;
     line.tflops = flops_per_token * line.tokens_per_second / 1e12;
+    line.mfu = Mfu(line.tflops, peak_tflops_);
     bar_->Clear();
     *hooks_.out << ConsoleLine(line) << std::endl;
     bar_->Draw(m);
