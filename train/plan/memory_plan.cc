@@ -103,7 +103,7 @@ absl::StatusOr<std::string> CheckMemory(const MemoryNeeds& needs,
                                         double available) {
   constexpr double kGib = 1 << 30;
   const std::string text = absl::StrFormat(
-      "%.1f GiB (weights and optimizer %.1f, activations at least %.1f), "
+      "%.2f GiB (weights and optimizer %.2f, activations at least %.2f), "
       "machine has %.1f GiB",
       needs.total() / kGib, needs.weights / kGib, needs.activations / kGib,
       available / kGib);

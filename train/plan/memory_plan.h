@@ -36,8 +36,9 @@ MemoryNeeds EstimateMemory(const JobConfig& job,
 // where no such file can be read.
 absl::StatusOr<double> AvailableMemory(absl::string_view root = "");
 
-// "6.1 GiB (weights and optimizer 6.0, activations 0.1), machine has 23.4 GiB";
-// ResourceExhausted, with both numbers and what to change, if they do not fit.
+// "6.10 GiB (weights and optimizer 6.00, activations at least 0.10), machine
+// has 23.4 GiB"; ResourceExhausted, with both numbers and what to change, if
+// they do not fit.
 absl::StatusOr<std::string> CheckMemory(const MemoryNeeds& needs,
                                         double available);
 

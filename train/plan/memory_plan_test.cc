@@ -6,13 +6,22 @@
 #include <fstream>
 #include <string>
 
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "base/stream.h"
+#include "base/tensor.h"
+#include "float8/recipe.h"
+#include "fsdp/whole_param_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "models/llama/model.h"
+#include "models/llama/params.h"
 #include "testing/status_matchers.h"
 
 namespace octet::train {
 namespace {
 
+using ::octet::testing::IsOk;
 using ::octet::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -42,12 +51,37 @@ TEST(EstimateMemory, CountsEveryState) {
   EXPECT_EQ(EstimateMemory(job, tiny).total(), before);
 }
 
+// The model's own plan is the oracle: a job that is refused cannot run.
+TEST(EstimateMemory, ActivationsAreNoMoreThanTheModelTakes) {
+  JobConfig job;
+  const models::LlamaConfig tiny = Preset("tiny");
+  for (const char* recipe : {"bf16", "tensorwise", "mxfp8"}) {
+    models::LlamaOptions options;
+    OCTET_ASSERT_OK_AND_ASSIGN(options.recipe, float8::NamedRecipe(recipe));
+    OCTET_ASSERT_OK_AND_ASSIGN(const Stream stream, Stream::Create(Device{}));
+    OCTET_ASSERT_OK_AND_ASSIGN(
+        const auto store,
+        fsdp::WholeParamStore::Create(stream, models::UnitSpecs(tiny),
+                                      options.compute_dtype));
+    OCTET_ASSERT_OK_AND_ASSIGN(
+        const auto llama,
+        models::Llama::Create(stream, tiny, options, store.get()));
+    const Shape shape({job.training.local_batch_size, job.training.seq_len});
+    OCTET_ASSERT_OK_AND_ASSIGN(const Tensor tokens,
+                               Tensor::Zeros(stream, DType::kI32, shape));
+    ASSERT_THAT(llama->Loss(tokens, tokens), IsOk());
+    const double estimated = EstimateMemory(job, tiny).activations;
+    EXPECT_LE(estimated, llama->activation_bytes()) << recipe;
+    EXPECT_GE(estimated, 0.5 * llama->activation_bytes()) << recipe;
+  }
+}
+
 TEST(CheckMemory, NamesBothNumbersAndWhatToChange) {
   EXPECT_THAT(CheckMemory({6 * kGib, 0.1 * kGib}, 23.4 * kGib).value(),
-              AllOf(HasSubstr("6.1 GiB"), HasSubstr("machine has 23.4 GiB")));
+              AllOf(HasSubstr("6.10 GiB"), HasSubstr("machine has 23.4 GiB")));
   EXPECT_THAT(CheckMemory({6 * kGib, 3 * kGib}, 8 * kGib),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("memory needs 9.0 GiB"),
+                       AllOf(HasSubstr("memory needs 9.00 GiB"),
                              HasSubstr("machine has 8.0 GiB"),
                              HasSubstr("smaller training.local_batch_size"))));
   EXPECT_THAT(CheckMemory(EstimateMemory({}, Preset("405B")), 1024 * kGib),
