@@ -3,6 +3,7 @@
 
 #include "float8/format_kernel.h"
 #include "float8/format_kernel_bits.h"
+#include "float8/format_kernel_decode_avx512.h"
 
 namespace octet::float8::internal {
 namespace {
@@ -68,6 +69,90 @@ OCTET_ALWAYS_INLINE void DecodeColumns(const uint8_t* __restrict in, int64_t n,
   }
 }
 
+#if defined(__x86_64__)
+// Whole groups of 64 codes, the first half of each times `low`; returns how
+// many codes it decoded.
+template <typename T, typename Format>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE int64_t
+DecodeGroups(const uint8_t* in, int64_t n, float low, float high, T* out) {
+  if (!IsPlainMultiplier(low) || !IsPlainMultiplier(high)) return 0;
+  const __m512 lows = _mm512_set1_ps(low * kDecodeFactor<Format>);
+  const __m512 highs = _mm512_set1_ps(high * kDecodeFactor<Format>);
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    const __m512i codes = _mm512_loadu_si512(in + i);
+    if (__builtin_expect(AnyNanCode<Format>(codes), false)) {
+      const float multipliers[] = {low, high};
+      DecodeBlocks<T, Format>(in + i, 64, 32, multipliers, out + i);
+      continue;
+    }
+    Decode32<Format>(_mm512_castsi512_si256(codes), lows, lows, out + i);
+    Decode32<Format>(_mm512_extracti64x4_epi64(codes, 1), highs, highs,
+                     out + i + 32);
+  }
+  return i;
+}
+
+template <typename T, typename Format>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE void DecodeBlocksAvx512(
+    const uint8_t* in, int64_t n, int64_t block, const float* multipliers,
+    T* out) {
+  int64_t begin = 0;
+  if (block == 32) {
+    for (; begin + 64 <= n; begin += 64, multipliers += 2) {
+      if (DecodeGroups<T, Format>(in + begin, 64, multipliers[0],
+                                  multipliers[1], out + begin) == 0) {
+        DecodeBlocks<T, Format>(in + begin, 64, 32, multipliers, out + begin);
+      }
+    }
+  }
+  for (; begin < n; begin += block, ++multipliers) {
+    const int64_t end = std::min(n, begin + block);
+    const int64_t i =
+        begin + DecodeGroups<T, Format>(in + begin, end - begin, *multipliers,
+                                        *multipliers, out + begin);
+    DecodeBlocks<T, Format>(in + i, end - i, block, multipliers, out + i);
+  }
+}
+
+template <typename T, typename Format>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE void DecodeColumnsAvx512(
+    const uint8_t* in, int64_t n, const float* multipliers, T* out) {
+  const __m512 factor = _mm512_set1_ps(kDecodeFactor<Format>);
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    __m512 m[4];
+    bool plain = !AnyNanCode<Format>(_mm512_loadu_si512(in + i));
+    for (int j = 0; j < 4; ++j) {
+      m[j] = _mm512_loadu_ps(multipliers + i + 16 * j);
+      plain = plain && ArePlainMultipliers(m[j]);
+      m[j] = _mm512_mul_ps(m[j], factor);
+    }
+    if (!plain) {
+      DecodeColumns<T, Format>(in + i, 64, multipliers + i, out + i);
+      continue;
+    }
+    const auto* const codes = reinterpret_cast<const __m256i*>(in + i);
+    Decode32<Format>(_mm256_loadu_si256(codes), m[0], m[1], out + i);
+    Decode32<Format>(_mm256_loadu_si256(codes + 1), m[2], m[3], out + i + 32);
+  }
+  DecodeColumns<T, Format>(in + i, n - i, multipliers + i, out + i);
+}
+#else
+template <typename T, typename Format>
+OCTET_ALWAYS_INLINE void DecodeBlocksAvx512(const uint8_t* in, int64_t n,
+                                            int64_t block,
+                                            const float* multipliers, T* out) {
+  DecodeBlocks<T, Format>(in, n, block, multipliers, out);
+}
+
+template <typename T, typename Format>
+OCTET_ALWAYS_INLINE void DecodeColumnsAvx512(const uint8_t* in, int64_t n,
+                                             const float* multipliers, T* out) {
+  DecodeColumns<T, Format>(in, n, multipliers, out);
+}
+#endif  // defined(__x86_64__)
+
 // Each loop, once for each instruction set.
 template <typename T, typename Format>
 struct Decoders {
@@ -84,7 +169,7 @@ struct Decoders {
                                                int64_t block,
                                                const float* multipliers,
                                                T* out) {
-    DecodeBlocks<T, Format>(in, n, block, multipliers, out);
+    DecodeBlocksAvx512<T, Format>(in, n, block, multipliers, out);
   }
   static void Columns(const uint8_t* in, int64_t n, const float* multipliers,
                       T* out) {
@@ -97,7 +182,7 @@ struct Decoders {
   OCTET_TARGET_AVX512 static void ColumnsAvx512(const uint8_t* in, int64_t n,
                                                 const float* multipliers,
                                                 T* out) {
-    DecodeColumns<T, Format>(in, n, multipliers, out);
+    DecodeColumnsAvx512<T, Format>(in, n, multipliers, out);
   }
   static constexpr DecodeKernels<T> kTable[kNumIsas] = {
       {&Blocks, &Columns},

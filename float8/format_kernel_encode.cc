@@ -5,6 +5,7 @@
 
 #include "float8/format_kernel.h"
 #include "float8/format_kernel_bits.h"
+#include "float8/format_kernel_encode_avx512.h"
 
 namespace octet::float8::internal {
 namespace {
@@ -160,11 +161,9 @@ OCTET_ALWAYS_INLINE void EncodeBlocks(const T* __restrict in, int64_t n,
     const float scale = *scales++;
     const int64_t end = std::min(n, begin + block);
     int64_t i = begin;
-    if constexpr (kBytes == 64) {
-      i += EncodeVectors<64, Format, kMode>(in + i, end - i, scale, out + i);
-    }
-    if constexpr (kBytes >= 32) {
-      i += EncodeVectors<32, Format, kMode>(in + i, end - i, scale, out + i);
+    if constexpr (kBytes > 0) {
+      i +=
+          EncodeVectors<kBytes, Format, kMode>(in + i, end - i, scale, out + i);
     }
     for (; i < end; ++i) {
       out[i] = EncodeOne<Format, kMode>(Load(in[i]) * scale);
@@ -180,6 +179,98 @@ OCTET_ALWAYS_INLINE void EncodeColumns(const T* __restrict in, int64_t n,
     out[i] = EncodeOne<Format, kMode>(Load(in[i]) * scales[i]);
   }
 }
+
+#if defined(__x86_64__)
+// Whether a product has the sign of what the scale multiplies.
+OCTET_ALWAYS_INLINE bool KeepsSign(float scale) {
+  return Bits(scale) < 0x80000000u;
+}
+
+// Whole groups of 64 elements, the first half of each times `low`; returns how
+// many elements it encoded.
+template <typename T, typename Format, Overflow kMode>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE int64_t
+EncodeGroups(const Avx512Encoder<Format, kMode>& encoder, const T* in,
+             int64_t n, float low, float high, uint8_t* out) {
+  if (!KeepsSign(low) || !KeepsSign(high)) return 0;
+  const __m512 lows = _mm512_set1_ps(low), highs = _mm512_set1_ps(high);
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    for (size_t line = 0; line < sizeof(T); ++line) {
+      __builtin_prefetch(reinterpret_cast<const char*>(in + i) +
+                         kAvx512PrefetchBytes + 64 * line);
+    }
+    __m512i codes;
+    if (Encode64(encoder, in + i, lows, highs, &codes)) {
+      _mm512_storeu_si512(out + i, codes);
+    } else {
+      for (int64_t j = i; j < i + 64; ++j) {
+        const float scale = j < i + 32 ? low : high;
+        out[j] = EncodeOne<Format, kMode>(Load(in[j]) * scale);
+      }
+    }
+  }
+  return i;
+}
+
+template <typename T, typename Format, Overflow kMode>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE void EncodeBlocksAvx512(
+    const T* in, int64_t n, int64_t block, const float* scales, uint8_t* out) {
+  const Avx512Encoder<Format, kMode> encoder;
+  int64_t begin = 0;
+  if (block == 32) {
+    for (; begin + 64 <= n; begin += 64) {
+      if (EncodeGroups(encoder, in + begin, 64, scales[0], scales[1],
+                       out + begin) == 0) {
+        EncodeBlocks<32, T, Format, kMode>(in + begin, 64, 32, scales,
+                                           out + begin);
+      }
+      scales += 2;
+    }
+  }
+  for (; begin < n; begin += block) {
+    const float* const scale = scales++;
+    const int64_t end = std::min(n, begin + block);
+    const int64_t i = begin + EncodeGroups(encoder, in + begin, end - begin,
+                                           *scale, *scale, out + begin);
+    EncodeBlocks<32, T, Format, kMode>(in + i, end - i, block, scale, out + i);
+  }
+}
+
+template <typename T, typename Format, Overflow kMode>
+OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE void EncodeColumnsAvx512(
+    const T* in, int64_t n, const float* scales, uint8_t* out) {
+  const Avx512Encoder<Format, kMode> encoder;
+  const auto product = [&](int64_t i) OCTET_TARGET_AVX512 {
+    return _mm512_mul_ps(LoadAvx512(in + i), _mm512_loadu_ps(scales + i));
+  };
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    __m512i codes;
+    if (EncodeInOrder(encoder, product(i), product(i + 16), product(i + 32),
+                      product(i + 48), &codes)) {
+      _mm512_storeu_si512(out + i, codes);
+    } else {
+      EncodeColumns<T, Format, kMode>(in + i, 64, scales + i, out + i);
+    }
+  }
+  EncodeColumns<T, Format, kMode>(in + i, n - i, scales + i, out + i);
+}
+#else
+template <typename T, typename Format, Overflow kMode>
+OCTET_ALWAYS_INLINE void EncodeBlocksAvx512(const T* in, int64_t n,
+                                            int64_t block, const float* scales,
+                                            uint8_t* out) {
+  EncodeBlocks<0, T, Format, kMode>(in, n, block, scales, out);
+}
+
+template <typename T, typename Format, Overflow kMode>
+OCTET_ALWAYS_INLINE void EncodeColumnsAvx512(const T* in, int64_t n,
+                                             const float* scales,
+                                             uint8_t* out) {
+  EncodeColumns<T, Format, kMode>(in, n, scales, out);
+}
+#endif  // defined(__x86_64__)
 
 // Each loop, once for each instruction set.
 template <typename T, typename Format, Overflow kMode>
@@ -197,7 +288,7 @@ struct Encoders {
                                                int64_t block,
                                                const float* scales,
                                                uint8_t* out) {
-    EncodeBlocks<64, T, Format, kMode>(in, n, block, scales, out);
+    EncodeBlocksAvx512<T, Format, kMode>(in, n, block, scales, out);
   }
   static void Columns(const T* in, int64_t n, const float* scales,
                       uint8_t* out) {
@@ -210,7 +301,7 @@ struct Encoders {
   OCTET_TARGET_AVX512 static void ColumnsAvx512(const T* in, int64_t n,
                                                 const float* scales,
                                                 uint8_t* out) {
-    EncodeColumns<T, Format, kMode>(in, n, scales, out);
+    EncodeColumnsAvx512<T, Format, kMode>(in, n, scales, out);
   }
   static constexpr EncodeKernels<T> kTable[kNumIsas] = {
       {&Blocks, &Columns},
