@@ -4,6 +4,7 @@
 #include "float8/format_kernel.h"
 
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -48,6 +49,10 @@ std::vector<float> Scales(size_t n) {
   for (size_t i = 0; i < n; ++i) scales[i] = 1000.0f * random.Uniform(i);
   if (n > 3) scales[3] = 0.0f;
   if (n > 5) scales[5] = 4.48e14f;
+  // Those that a fast path leaves to another.
+  constexpr float kOdd[] = {-2.0f, 3e38f, 1e-40f, 1e-38f,
+                            std::numeric_limits<float>::infinity()};
+  for (size_t i = 0; n > 100 && i < 5; ++i) scales[7 + 2 * i] = kOdd[i];
   return scales;
 }
 

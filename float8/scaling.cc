@@ -46,17 +46,27 @@ float FloorToPowerOfTwo(float x) {
   return x;
 }
 
-// 2^-ceil(log2(amax / max)), in integers so that nothing rounds.
+uint32_t BitsOf(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+
+// 2^-ceil(log2(amax / max)), in integers so that nothing rounds. The exponent
+// of a zero or subnormal amax is so low that the clamp alone matters.
 float E8m0Scale(float amax, float max) {
   if (std::isnan(amax)) return amax;
   if (std::isinf(amax)) return 0.0f;
-  if (amax == 0.0f) return 0x1p127f;
-  int amax_exponent, max_exponent;
-  const float amax_fraction = std::frexp(amax, &amax_exponent);
-  const float max_fraction = std::frexp(max, &max_exponent);
-  const int exponent =
-      amax_exponent - max_exponent + (amax_fraction > max_fraction ? 1 : 0);
-  return std::ldexp(1.0f, -std::clamp(exponent, -127, 127));
+  constexpr uint32_t kMantissa = 0x7fffffu;
+  const uint32_t a = BitsOf(amax), m = BitsOf(max);
+  const int exponent = static_cast<int>(a >> 23) - static_cast<int>(m >> 23) +
+                       ((a & kMantissa) > (m & kMantissa) ? 1 : 0);
+  if (exponent >= 127) return 0x1p-127f;
+  const uint32_t bits = static_cast<uint32_t>(127 - std::max(exponent, -127))
+                        << 23;
+  float scale;
+  std::memcpy(&scale, &bits, sizeof(scale));
+  return scale;
 }
 
 }  // namespace
