@@ -20,7 +20,7 @@ constexpr KnownGpu kGpus[] = {
     {"H100", 989.4},      // SXM: 132 SMs x 4096 FLOP x 1.83 GHz
     {"H200 NVL", 835.5},  // H200 data sheet: 1671 with sparsity
     {"H200", 989.4},      // SXM: the H100's chip at the same clock
-    {"B200", 2250},       // HGX B200 data sheet: 4500 with sparsity
+    {" B200", 2250},      // HGX B200 data sheet: 4500 with sparsity
     {"A100", 312},        // A100 data sheet
 };
 

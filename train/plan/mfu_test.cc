@@ -16,6 +16,9 @@ TEST(PeakTflops, OfKnownGpusUnlessConfigured) {
   EXPECT_EQ(PeakTflops(0, "NVIDIA H100 PCIe, 79.6 GiB, sm_90"), 756);
   EXPECT_EQ(PeakTflops(0, "NVIDIA H200, 139.8 GiB, sm_90"), 989.4);
   EXPECT_EQ(PeakTflops(0, "NVIDIA H200 NVL, 139.8 GiB, sm_90"), 835.5);
+  EXPECT_EQ(PeakTflops(0, "NVIDIA B200, 178.4 GiB, sm_100"), 2250);
+  // Not the B200: its clock is another.
+  EXPECT_EQ(PeakTflops(0, "NVIDIA GB200, 184.4 GiB, sm_100"), std::nullopt);
   EXPECT_EQ(PeakTflops(0, "CPU"), std::nullopt);
   EXPECT_EQ(PeakTflops(0, ""), std::nullopt);
   EXPECT_EQ(PeakTflops(1.5, "CPU"), 1.5);
