@@ -190,6 +190,23 @@ expect 0
 expect_text "^checkpoint .*step-"
 expect_text "the same command goes on"
 
+# Stopped before its first step, while it waits for a full pipe: no checkpoint
+# is promised.
+mkfifo pipe
+exec 8<>pipe
+dd if=/dev/zero of=pipe bs=4096 oflag=nonblock 2>dd.log
+"${tiny[@]}" "${short[@]}" --job.dump_folder=early >&8 2>&1 8>&- &
+early=$!
+wait_for early/metrics.jsonl
+kill -INT $early
+tr -d '\0' <pipe >early.log 8>&- &
+exec 8>&-
+wait $!
+wait $early
+status=$? log=early.log
+expect 0
+expect_text "^stopped  *before the first step; nothing was trained"
+
 # What is not a run's is neither moved nor written.
 mkdir theirs
 printf '[training]\nsteps = 2\nseq_len = 32\n' >theirs/job.toml
