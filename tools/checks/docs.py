@@ -7,7 +7,8 @@ usage: docs.py [ROOT]    (tracked .md files of ROOT, default this repository)
 Links, paths (`float8/cast.h`), labels (`//tools:train`), and in code the commands
 `./bazelw VERB ...` with their labels and --config=NAME. A placeholder such as
 <name> and a pattern such as float8/*_cuda.cu may stand in a path; a pattern must
-match something. Prints `file:line: what` and exits 1.
+match something. Nothing that a template leaves, @@WORD@@, may stand anywhere.
+Prints `file:line: what` and exits 1.
 """
 import fnmatch
 import itertools
@@ -24,6 +25,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 _LABEL = re.compile(r"(?<![\w:/@.])(//[\w./+-]*(?::[\w./+*-]+)?)")
 _COMMAND = re.compile(r"(?:^|[\s;&|(])\./bazelw(?:\s+(?P<args>[^;&|)\n]*))?")
 _SCRIPT = re.compile(r"(?:^|[\s;&|(])\.?/?((?:[\w.-]+/)*[\w.-]+\.(?:sh|py))\b")
+_MARK = re.compile(r"@@\w+@@")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}|\[([^\[\]|]*\|[^\[\]]*)\]")
 
 
@@ -144,6 +146,7 @@ def link_problem(tree, path, link):
 def check_file(tree, path, text):
     out, fenced = [], False
     for number, line in enumerate(text.splitlines(), 1):
+        out += [(path, number, "left over from a template: %s" % mark) for mark in _MARK.findall(line)]
         if _FENCE.match(line):
             fenced = not fenced
             continue

@@ -39,6 +39,12 @@ class DocsTest(unittest.TestCase):
         self.bad("`float8/cast.{h,cpp}`", "float8/cast.cpp")
         self.bad("`float8/*_nccl.cc`", "float8/*_nccl.cc")
 
+    def test_template_marks(self):
+        self.good("`@@ -1,2 +3,4 @@`, `a@@b`, @@, `@onednn//:onednn`")
+        self.bad("Trained: @@TRAIN_OUTPUT@@", "@@TRAIN_OUTPUT@@")
+        self.bad("```\n@@TRAIN_OUTPUT@@\n```", "@@TRAIN_OUTPUT@@")
+        self.bad("`x @@loss_1@@`", "@@loss_1@@")
+
     def test_not_paths(self):
         self.good("`a/b`, `and/or`, `1/2`, `~/.cache/octet`, `/usr/local/cuda`, `docs/numbers/<gpu>.md`, float8/none.h")
 
