@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/simd_intrinsics.h"
 #include "float8/format_kernel.h"
 #include "float8/format_kernel_bits.h"
 

@@ -5,19 +5,6 @@
 #ifndef OCTET_FLOAT8_FORMAT_KERNEL_BITS_H_
 #define OCTET_FLOAT8_FORMAT_KERNEL_BITS_H_
 
-#if defined(__x86_64__)
-#if defined(__GNUC__) && !defined(__clang__)
-// gcc 12's own header leaves a vector unset where its value does not matter.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif
-
 #include <cstdint>
 #include <cstring>
 

@@ -12,6 +12,7 @@
 
 #include "base/float16.h"
 #include "base/simd.h"
+#include "base/simd_intrinsics.h"
 #include "float8/format_kernel_bits.h"
 #include "float8/format_traits.h"
 

@@ -91,6 +91,10 @@ class LayersTest(unittest.TestCase):
         for line in ("#if X", "#ifdef X", "#ifndef X"):
             self.bad("float8/a.cc", L + line + "\n#endif\n", "outside base")
         self.good("base/a.cc", L + "#ifdef _OPENMP\n#endif\n")
+        x86 = "#if defined(__x86_64__)\n#else\n#endif\n"
+        self.good("float8/a_kernel_encode.cc", L + x86)
+        self.bad("float8/a_cpu.cc", L + x86, "outside base")
+        self.bad("float8/a_kernel.cc", L + "#if defined(X)\n#endif\n", "outside base")
         self.good("float8/a_cuda.cu", L + "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n#endif\n")
         self.bad("float8/a_cuda.cu", L + "#ifdef X\n#endif\n", "outside base")
 
