@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "float8/recipe.h"
 #include "models/llama/config.h"
@@ -107,21 +106,6 @@ int Print(const std::string& text) {
   return 1;
 }
 
-// The values of --config, as ParseArguments takes them.
-std::vector<std::string> ConfigFiles(const std::vector<std::string>& args) {
-  std::vector<std::string> files;
-  for (size_t i = 0; i < args.size(); ++i) {
-    for (const std::string name :
-         {"--config", "--job.config_file", "--job.config-file"}) {
-      if (args[i] == name && i + 1 < args.size()) files.push_back(args[i + 1]);
-      if (absl::StartsWith(args[i], name + "=")) {
-        files.push_back(args[i].substr(name.size() + 1));
-      }
-    }
-  }
-  return files;
-}
-
 // OpenMP's threads spin while they wait, which costs a busy machine most of its
 // time (six times slower where four programs share two cores). They can be told
 // to sleep by the environment alone, before the program starts.
@@ -141,16 +125,19 @@ int main(int argc, char** argv) {
     std::cerr << "train: cannot enter " << folder << std::endl;
     return 1;
   }
-  const std::vector<std::string> args(argv + 1, argv + argc);
-  const auto arguments = octet::train::ParseArguments(args);
+  const auto arguments = octet::train::ParseArguments(
+      std::vector<std::string>(argv + 1, argv + argc));
   if (!arguments.ok()) return Fail(arguments.status(), 2);
-  const octet::train::JobConfig& config = arguments->config;
+  octet::train::JobConfig config = arguments->config;
   if (arguments->help) return Print(Help());
   const absl::Status model = octet::train::CheckModel(config);
   if (!model.ok()) return Fail(model, 2);
   const absl::Status names = octet::train::CheckFolderNames(config);
   if (!names.ok()) return Fail(names, 2);
-  if (config.job.print_config) return Print(octet::train::DumpToml(config));
+  if (config.job.print_config) {
+    config.job.print_config = false;  // what is printed is a job to run
+    return Print(octet::train::DumpToml(config));
+  }
   signal(SIGINT, RequestStop);
   signal(SIGTERM, RequestStop);
   signal(SIGPIPE, SIG_IGN);  // the run goes on without its reader
@@ -158,7 +145,7 @@ int main(int argc, char** argv) {
   hooks.out = &std::cout;
   hooks.is_terminal = isatty(STDOUT_FILENO) != 0;
   hooks.stop = &stop_requested;
-  hooks.config_files = ConfigFiles(args);
+  hooks.config_files = arguments->config_files;
   const absl::Status status = octet::train::RunJob(config, hooks);
   if (!status.ok()) return Fail(status, 1);
   if (!std::cout) {

@@ -151,6 +151,10 @@ for flag in --help --print_config; do
   expect 1
   expect_text "cannot write to the standard output"
 done
+"$train" --training.steps=7 --print_config >printed.toml || fail "--print_config"
+"$train" --config printed.toml --print_config >again.toml || fail "--config"
+cmp printed.toml again.toml || fail "a printed job is another when it is read"
+grep -q '^print_config = true' printed.toml && fail "a printed job only prints"
 printf 'x%.0s' $(seq 5001) >trunc.bin
 run usage --data trunc.bin; status=$? log=usage.log
 expect 1

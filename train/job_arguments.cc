@@ -97,6 +97,7 @@ absl::StatusOr<JobArguments> ParseArguments(
     OCTET_ASSIGN_OR_RETURN(const std::string text,
                            io::ReadFile(*argument.value));
     OCTET_RETURN_IF_ERROR(ApplyToml(text, *argument.value, &result.config));
+    result.config_files.push_back(*argument.value);
   }
   for (const Argument& setting : settings) {
     OCTET_RETURN_IF_ERROR(SetKey(setting.key, *setting.value, &result.config));

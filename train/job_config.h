@@ -99,6 +99,7 @@ struct JobConfig {
 
 struct JobArguments {
   JobConfig config;
+  std::vector<std::string> config_files;  // the values of --config
   bool help = false;
 };
 

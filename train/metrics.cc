@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -102,7 +104,8 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path,
   }
   MetricsFile file(path);
   if (!file.file_) {
-    return absl::PermissionDeniedError(absl::StrCat("cannot write ", path));
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
   }
   return file;
 }
@@ -110,7 +113,8 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path,
 absl::Status MetricsFile::Write(const StepMetrics& metrics) {
   file_ << JsonLine(metrics) << '\n' << std::flush;
   if (!file_) {
-    return absl::ResourceExhaustedError(absl::StrCat("cannot write ", path_));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot write ", path_, ": ", std::strerror(errno)));
   }
   return absl::OkStatus();
 }
