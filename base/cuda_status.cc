@@ -17,6 +17,12 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
       return absl::FailedPreconditionError(message);
     case cudaErrorMemoryAllocation:
       return absl::ResourceExhaustedError(message);
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+      return absl::FailedPreconditionError(
+          absl::StrCat(message,
+                       " (run the work once before capturing it: first use "
+                       "allocates and measures)"));
     default:
       return absl::InternalError(message);
   }

@@ -11,8 +11,9 @@
 
 namespace octet {
 
-// OK, or: FailedPrecondition where there is no driver or no GPU,
-// ResourceExhausted when memory is short, else Internal. The message is `what`
+// OK, or: FailedPrecondition where there is no driver or no GPU, or the call is
+// not allowed while a graph is captured; ResourceExhausted when memory is
+// short, else Internal. The message is `what`
 // and CUDA's own text.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
 

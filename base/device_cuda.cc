@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// CUDA's memory, copies and streams, registered at link time.
+// CUDA's memory, copies, streams, events and graphs, registered at link time.
 //
 // Memory comes from cudaMalloc; copies and fills are queued on the stream given
 // (null: the legacy default stream). No call needs a driver to be linked, and
@@ -87,9 +87,74 @@ absl::Status Fill(int index, void* stream, void* data, uint8_t byte,
   return CudaStatus(cudaMemsetAsync(data, byte, bytes, Native(stream)), "fill");
 }
 
+absl::StatusOr<void*> CreateEvent(int index) {
+  OCTET_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  cudaEvent_t event = nullptr;
+  OCTET_RETURN_IF_ERROR(CudaStatus(cudaEventCreate(&event), "cudaEventCreate"));
+  return static_cast<void*>(event);
+}
+
+void DestroyEvent(int, void* event) {
+  cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+
+absl::Status RecordEvent(int, void* stream, void* event) {
+  return CudaStatus(
+      cudaEventRecord(static_cast<cudaEvent_t>(event), Native(stream)),
+      "recording an event");
+}
+
+absl::Status WaitEvent(int, void* stream, void* event) {
+  return CudaStatus(
+      cudaStreamWaitEvent(Native(stream), static_cast<cudaEvent_t>(event)),
+      "waiting for an event");
+}
+
+absl::StatusOr<double> SecondsBetween(int, void* begin, void* end) {
+  OCTET_RETURN_IF_ERROR(
+      CudaStatus(cudaEventSynchronize(static_cast<cudaEvent_t>(end)),
+                 "waiting for an event"));
+  float milliseconds = 0.0f;
+  OCTET_RETURN_IF_ERROR(CudaStatus(
+      cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(begin),
+                           static_cast<cudaEvent_t>(end)),
+      "time between two events"));
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
+absl::Status BeginCapture(int index, void* stream) {
+  OCTET_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  return CudaStatus(
+      cudaStreamBeginCapture(Native(stream), cudaStreamCaptureModeThreadLocal),
+      "capturing a graph");
+}
+
+absl::StatusOr<void*> EndCapture(int, void* stream) {
+  cudaGraph_t graph = nullptr;
+  OCTET_RETURN_IF_ERROR(CudaStatus(cudaStreamEndCapture(Native(stream), &graph),
+                                   "capturing a graph"));
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  OCTET_RETURN_IF_ERROR(CudaStatus(error, "instantiating a graph"));
+  return static_cast<void*>(executable);
+}
+
+absl::Status LaunchGraph(int, void* stream, void* graph) {
+  return CudaStatus(
+      cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), Native(stream)),
+      "launching a graph");
+}
+
+void DestroyGraph(int, void* graph) {
+  cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
+
 constexpr DeviceRuntime kRuntime = {
-    Count,         Describe,    Allocate,  Free, CreateStream,
-    DestroyStream, Synchronize, CopyBytes, Fill,
+    Count,         Describe,    Allocate,     Free,           CreateStream,
+    DestroyStream, Synchronize, CopyBytes,    Fill,           CreateEvent,
+    DestroyEvent,  RecordEvent, WaitEvent,    SecondsBetween, BeginCapture,
+    EndCapture,    LaunchGraph, DestroyGraph,
 };
 
 [[maybe_unused]] const bool kRegistered =

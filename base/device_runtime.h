@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a kind of device must be able to do: memory, copies, streams.
+// What a kind of device must be able to do: memory, copies, streams, events,
+// graphs.
 //
 // The CPU's is built in; linking //base:device_cuda registers CUDA's.
 #ifndef OCTET_BASE_DEVICE_RUNTIME_H_
@@ -15,8 +16,9 @@
 
 namespace octet {
 
-// A table of functions, all required. `stream` is the device's native handle
-// (cudaStream_t), ignored on the CPU. Copies and fills are queued on it.
+// A table of functions, all required unless they say otherwise. `stream` is the
+// device's native handle (cudaStream_t), ignored on the CPU. Copies and fills
+// are queued on it.
 struct DeviceRuntime {
   // Number of usable devices; the error says why there is none.
   absl::StatusOr<int> (*count)();
@@ -33,6 +35,18 @@ struct DeviceRuntime {
                        int64_t bytes);
   absl::Status (*fill)(int index, void* stream, void* data, uint8_t byte,
                        int64_t bytes);
+  // See event.h.
+  absl::StatusOr<void*> (*create_event)(int index);
+  void (*destroy_event)(int index, void* event);
+  absl::Status (*record_event)(int index, void* stream, void* event);
+  absl::Status (*wait_event)(int index, void* stream, void* event);
+  absl::StatusOr<double> (*seconds_between)(int index, void* begin, void* end);
+  // See graph.h; null where a graph is the work itself, to be done again.
+  absl::Status (*begin_capture)(int index, void* stream);
+  // Ends it whatever became of the work, so that the stream is usable again.
+  absl::StatusOr<void*> (*end_capture)(int index, void* stream);
+  absl::Status (*launch_graph)(int index, void* stream, void* graph);
+  void (*destroy_graph)(int index, void* graph);
 };
 
 // Called once, from a static initialiser of the leaf.

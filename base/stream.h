@@ -7,6 +7,7 @@
 #ifndef OCTET_BASE_STREAM_H_
 #define OCTET_BASE_STREAM_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -25,14 +26,24 @@ class Stream {
 
   Device device() const { return device_; }
   // cudaStream_t on CUDA, null on the CPU.
-  void* native() const { return native_.get(); }
+  void* native() const;
 
   // Waits for the queued work and returns its first error.
   absl::Status Synchronize() const;
 
+  // Memory of the device, 256-byte aligned, for what is queued on this stream
+  // until the next call: one call an operation. Work in stream order may share
+  // it, so a larger request is the only one that allocates, and memory once
+  // handed out lives as long as the stream: a captured graph may use it. Not
+  // for several threads at once. FailedPrecondition on the CPU, whose kernels
+  // have memory of their own.
+  absl::StatusOr<void*> Scratch(int64_t bytes) const;
+
  private:
+  struct Queue;
+
   Device device_;
-  std::shared_ptr<void> native_;
+  std::shared_ptr<Queue> queue_;  // null on the CPU
 };
 
 }  // namespace octet

@@ -7,7 +7,7 @@
 #include "base/float16.h"
 #include "base/simd.h"
 #include "float8/amax_kernel.h"
-#include "float8/format_kernel.h"
+#include "float8/simd/format_kernel.h"
 #include "float8/tile_kernel.h"
 
 namespace octet::float8::internal {

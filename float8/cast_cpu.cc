@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "float8/amax_kernel.h"
 #include "float8/cast_kernel.h"
-#include "float8/format_kernel.h"
+#include "float8/simd/format_kernel.h"
 #include "float8/format_traits.h"
 #include "float8/tile_kernel.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/simd.h"
-#include "float8/format_kernel.h"
+#include "float8/simd/format_kernel.h"
 
 namespace octet::float8 {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The variants of each loop against the scalar one, bit for bit.
-#include "float8/format_kernel.h"
+#include "float8/simd/format_kernel.h"
 
 #include <cstring>
 #include <limits>

@@ -2,8 +2,8 @@
 
 // Encoding 64 elements at a time with AVX-512: about ten instructions for each
 // vector of 16, of which a core starts two in a cycle.
-#ifndef OCTET_FLOAT8_FORMAT_KERNEL_ENCODE_AVX512_H_
-#define OCTET_FLOAT8_FORMAT_KERNEL_ENCODE_AVX512_H_
+#ifndef OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODE_AVX512_H_
+#define OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODE_AVX512_H_
 
 #if defined(__x86_64__)
 
@@ -12,7 +12,7 @@
 #include "base/float16.h"
 #include "base/simd.h"
 #include "base/simd_intrinsics.h"
-#include "float8/format_kernel_encoder_avx512.h"
+#include "float8/simd/format_kernel_encoder_avx512.h"
 
 namespace octet::float8::internal {
 
@@ -99,4 +99,4 @@ OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE bool Encode64(const Encoder& encoder,
 
 #endif  // defined(__x86_64__)
 
-#endif  // OCTET_FLOAT8_FORMAT_KERNEL_ENCODE_AVX512_H_
+#endif  // OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODE_AVX512_H_

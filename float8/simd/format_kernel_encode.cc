@@ -3,10 +3,10 @@
 #include <cstring>
 #include <utility>
 
-#include "float8/format_kernel.h"
-#include "float8/format_kernel_bits.h"
-#include "float8/format_kernel_encode_avx512.h"
-#include "float8/format_kernel_encoder_avx512.h"
+#include "float8/simd/format_kernel.h"
+#include "float8/simd/format_kernel_bits.h"
+#include "float8/simd/format_kernel_encode_avx512.h"
+#include "float8/simd/format_kernel_encoder_avx512.h"
 
 namespace octet::float8::internal {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "float8/format_kernel.h"
-#include "float8/format_kernel_bits.h"
-#include "float8/format_kernel_decode_avx512.h"
+#include "float8/simd/format_kernel.h"
+#include "float8/simd/format_kernel_bits.h"
+#include "float8/simd/format_kernel_decode_avx512.h"
 
 namespace octet::float8::internal {
 namespace {

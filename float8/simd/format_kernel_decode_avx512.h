@@ -3,8 +3,8 @@
 // Decoding 64 codes at a time with AVX-512: shifted into the place of f16's
 // exponent and mantissa, a code of either format is a number of f16, whose
 // conversion to f32 is exact; E4M3's is then 2^8 times too small.
-#ifndef OCTET_FLOAT8_FORMAT_KERNEL_DECODE_AVX512_H_
-#define OCTET_FLOAT8_FORMAT_KERNEL_DECODE_AVX512_H_
+#ifndef OCTET_FLOAT8_SIMD_FORMAT_KERNEL_DECODE_AVX512_H_
+#define OCTET_FLOAT8_SIMD_FORMAT_KERNEL_DECODE_AVX512_H_
 
 #if defined(__x86_64__)
 
@@ -13,7 +13,7 @@
 #include "base/float16.h"
 #include "base/simd.h"
 #include "base/simd_intrinsics.h"
-#include "float8/format_kernel_bits.h"
+#include "float8/simd/format_kernel_bits.h"
 #include "float8/format_traits.h"
 
 namespace octet::float8::internal {
@@ -101,4 +101,4 @@ OCTET_TARGET_AVX512 OCTET_ALWAYS_INLINE bool ArePlainMultipliers(__m512 v) {
 
 #endif  // defined(__x86_64__)
 
-#endif  // OCTET_FLOAT8_FORMAT_KERNEL_DECODE_AVX512_H_
+#endif  // OCTET_FLOAT8_SIMD_FORMAT_KERNEL_DECODE_AVX512_H_

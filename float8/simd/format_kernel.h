@@ -6,8 +6,8 @@
 // NaN, infinity and subnormal values take the same path as all others. A row is
 // split into blocks of `block` elements, the last one shorter, or each element
 // has its own scale (columns).
-#ifndef OCTET_FLOAT8_FORMAT_KERNEL_H_
-#define OCTET_FLOAT8_FORMAT_KERNEL_H_
+#ifndef OCTET_FLOAT8_SIMD_FORMAT_KERNEL_H_
+#define OCTET_FLOAT8_SIMD_FORMAT_KERNEL_H_
 
 #include <cstdint>
 
@@ -57,4 +57,4 @@ const DecodeKernels<T>& DecodeKernelsFor(DType format, Isa isa);
 
 }  // namespace octet::float8::internal
 
-#endif  // OCTET_FLOAT8_FORMAT_KERNEL_H_
+#endif  // OCTET_FLOAT8_SIMD_FORMAT_KERNEL_H_

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/simd_intrinsics.h"
-#include "float8/format_kernel.h"
-#include "float8/format_kernel_bits.h"
+#include "float8/simd/format_kernel.h"
+#include "float8/simd/format_kernel_bits.h"
 
 namespace octet::float8::internal {
 namespace {

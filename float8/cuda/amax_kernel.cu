@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "float8/amax_cuda_kernel.h"
+#include "float8/cuda/amax_kernel.h"
 
 namespace octet::float8::internal {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The launcher of the amax kernels: plain pointers, for the leaf alone.
-#ifndef OCTET_FLOAT8_AMAX_CUDA_KERNEL_H_
-#define OCTET_FLOAT8_AMAX_CUDA_KERNEL_H_
+#ifndef OCTET_FLOAT8_CUDA_AMAX_KERNEL_H_
+#define OCTET_FLOAT8_CUDA_AMAX_KERNEL_H_
 
 #include <cuda_runtime_api.h>
 
@@ -30,4 +30,4 @@ cudaError_t LaunchAmax(const AmaxProblem& problem, cudaStream_t stream);
 
 }  // namespace octet::float8::internal
 
-#endif  // OCTET_FLOAT8_AMAX_CUDA_KERNEL_H_
+#endif  // OCTET_FLOAT8_CUDA_AMAX_KERNEL_H_

@@ -7,8 +7,8 @@
 // at the last bit that the format keeps, in the sum's last bits, where the
 // number already holds what e adds to a code. Below the smallest normal, the
 // smallest normal's number does the same for subnormals.
-#ifndef OCTET_FLOAT8_FORMAT_KERNEL_ENCODER_AVX512_H_
-#define OCTET_FLOAT8_FORMAT_KERNEL_ENCODER_AVX512_H_
+#ifndef OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODER_AVX512_H_
+#define OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODER_AVX512_H_
 
 #if defined(__x86_64__)
 
@@ -16,7 +16,7 @@
 
 #include "base/simd.h"
 #include "base/simd_intrinsics.h"
-#include "float8/format_kernel_bits.h"
+#include "float8/simd/format_kernel_bits.h"
 #include "float8/format_traits.h"
 
 namespace octet::float8::internal {
@@ -96,4 +96,4 @@ class Avx512Encoder {
 
 #endif  // defined(__x86_64__)
 
-#endif  // OCTET_FLOAT8_FORMAT_KERNEL_ENCODER_AVX512_H_
+#endif  // OCTET_FLOAT8_SIMD_FORMAT_KERNEL_ENCODER_AVX512_H_

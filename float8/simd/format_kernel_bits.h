@@ -2,8 +2,8 @@
 
 // One element at a time, in f32's bits and without branches: what the loops of
 // format_kernel.h repeat.
-#ifndef OCTET_FLOAT8_FORMAT_KERNEL_BITS_H_
-#define OCTET_FLOAT8_FORMAT_KERNEL_BITS_H_
+#ifndef OCTET_FLOAT8_SIMD_FORMAT_KERNEL_BITS_H_
+#define OCTET_FLOAT8_SIMD_FORMAT_KERNEL_BITS_H_
 
 #include <cstdint>
 #include <cstring>
@@ -60,4 +60,4 @@ struct E5M2 {
 
 }  // namespace octet::float8::internal
 
-#endif  // OCTET_FLOAT8_FORMAT_KERNEL_BITS_H_
+#endif  // OCTET_FLOAT8_SIMD_FORMAT_KERNEL_BITS_H_
