@@ -2,6 +2,8 @@
 
 #include "float8/gemm.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "float8/gemm_kernel.h"
@@ -18,6 +20,12 @@ bool IsPresent(const TensorView& view) {
   return view.data() != nullptr || view.shape() != Shape({0});
 }
 
+std::string ToString(const GemmOperand& operand) {
+  return IsPresent(operand.data)
+             ? operand.data.ToString()
+             : absl::StrCat("the transpose of ", operand.transposed.ToString());
+}
+
 absl::Status CheckDevice(absl::string_view name, const TensorView& view,
                          const Stream& stream) {
   if (view.device() == stream.device()) return absl::OkStatus();
@@ -28,15 +36,15 @@ absl::Status CheckDevice(absl::string_view name, const TensorView& view,
 // `contracts_rows`: the sum runs over the rows of the operand's own matrix.
 absl::Status CheckScale(absl::string_view name, const GemmOperand& operand,
                         bool contracts_rows) {
-  const TensorView& data = operand.data;
   if (!IsPresent(operand.scale)) {
-    return Invalid(name, " is ", data.ToString(), " without scales");
+    return Invalid(name, " is ", ToString(operand), " without scales");
   }
-  const Shape want = ScaleShape(operand.granularity, data.rows(), data.cols());
+  const Shape want =
+      ScaleShape(operand.granularity, operand.rows(), operand.cols());
   if (operand.scale.dtype() != DType::kF32 || operand.scale.shape() != want) {
     return Invalid("scale of ", name, " is ", operand.scale.ToString(),
-                   ", must be f32 ", want.ToString(), " for ", data.ToString(),
-                   " by ", Name(operand.granularity));
+                   ", must be f32 ", want.ToString(), " for ",
+                   ToString(operand), " by ", Name(operand.granularity));
   }
   const Tile tile = TileOf(operand.granularity);
   if ((contracts_rows ? tile.rows : tile.cols) == 1) {
@@ -47,26 +55,95 @@ absl::Status CheckScale(absl::string_view name, const GemmOperand& operand,
   return absl::OkStatus();
 }
 
-absl::Status CheckOperand(absl::string_view name, const Stream& stream,
-                          bool contracts_rows, GemmOperand* operand) {
-  const TensorView& data = operand->data;
+absl::Status CheckMemory(absl::string_view name, const TensorView& data,
+                         const Stream& stream) {
   OCTET_RETURN_IF_ERROR(CheckDevice(name, data, stream));
   if (data.data() == nullptr && data.num_elements() > 0) {
     return Invalid(name, " has no memory");
   }
-  if (operand->leading_dim == 0) operand->leading_dim = data.cols();
-  if (operand->leading_dim < data.cols()) {
-    return Invalid("leading_dim of ", name, " is ", operand->leading_dim,
-                   ", less than its ", data.cols(), " columns");
+  return absl::OkStatus();
+}
+
+// The form that is there for a GPU: the same matrix, on the same device.
+absl::Status CheckTransposed(absl::string_view name, const Stream& stream,
+                             const GemmOperand& operand) {
+  const TensorView& data = operand.data;
+  const TensorView& transposed = operand.transposed;
+  if (!IsPresent(transposed)) return absl::OkStatus();
+  const std::string what = absl::StrCat("transposed of ", name);
+  OCTET_RETURN_IF_ERROR(CheckMemory(what, transposed, stream));
+  if (IsPresent(data) &&
+      (transposed.dtype() != data.dtype() || transposed.rows() != data.cols() ||
+       transposed.cols() != data.rows())) {
+    return Invalid(what, " is ", transposed.ToString(), ", its data ",
+                   data.ToString());
   }
-  if (IsFloat8(data.dtype())) {
-    OCTET_RETURN_IF_ERROR(CheckScale(name, *operand, contracts_rows));
-    return CheckDevice(absl::StrCat("scale of ", name), operand->scale, stream);
+  return absl::OkStatus();
+}
+
+constexpr int64_t RoundUpTo4(int64_t x) { return CeilDiv(x, 4) * 4; }
+
+// How many elements 1 / scale of a [rows, cols] matrix has, in the layout of
+// Quantized.
+int64_t ReciprocalCount(Granularity granularity, int64_t rows, int64_t cols) {
+  const Tile tile = TileOf(granularity);
+  if (tile.rows == 0 || tile.cols == 0) {
+    return ScaleShape(granularity, rows, cols).num_elements();
   }
-  if (data.dtype() != DType::kF32 && data.dtype() != DType::kBf16 &&
-      data.dtype() != DType::kF64) {
-    return Invalid(name, " is ", data.ToString(),
+  const int64_t down = CeilDiv(rows, tile.rows);
+  const int64_t across = CeilDiv(cols, tile.cols);
+  return tile.rows == 1 ? across * RoundUpTo4(down) : down * RoundUpTo4(across);
+}
+
+absl::Status CheckReciprocal(absl::string_view name, const Stream& stream,
+                             const TensorView& reciprocal, int64_t count) {
+  if (!IsPresent(reciprocal)) return absl::OkStatus();
+  OCTET_RETURN_IF_ERROR(CheckMemory(name, reciprocal, stream));
+  if (reciprocal.dtype() != DType::kF32 || reciprocal.num_elements() != count) {
+    return Invalid(name, " is ", reciprocal.ToString(), ", must be f32 of ",
+                   count, " elements");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFloat8(absl::string_view name, const Stream& stream,
+                         bool contracts_rows, const GemmOperand& operand) {
+  OCTET_RETURN_IF_ERROR(CheckScale(name, operand, contracts_rows));
+  OCTET_RETURN_IF_ERROR(
+      CheckDevice(absl::StrCat("scale of ", name), operand.scale, stream));
+  const Granularity granularity = operand.granularity;
+  const int64_t rows = operand.rows(), cols = operand.cols();
+  OCTET_RETURN_IF_ERROR(CheckReciprocal(
+      absl::StrCat("reciprocal of ", name), stream, operand.reciprocal,
+      ReciprocalCount(granularity, rows, cols)));
+  return CheckReciprocal(absl::StrCat("transposed_reciprocal of ", name),
+                         stream, operand.transposed_reciprocal,
+                         ReciprocalCount(granularity, cols, rows));
+}
+
+absl::Status CheckOperand(absl::string_view name, const Stream& stream,
+                          bool contracts_rows, GemmOperand* operand) {
+  const TensorView& data = operand->data;
+  if (IsPresent(data) || !IsPresent(operand->transposed)) {
+    OCTET_RETURN_IF_ERROR(CheckMemory(name, data, stream));
+    if (operand->leading_dim == 0) operand->leading_dim = data.cols();
+    if (operand->leading_dim < data.cols()) {
+      return Invalid("leading_dim of ", name, " is ", operand->leading_dim,
+                     ", less than its ", data.cols(), " columns");
+    }
+  }
+  OCTET_RETURN_IF_ERROR(CheckTransposed(name, stream, *operand));
+  const DType dtype = operand->dtype();
+  if (IsFloat8(dtype)) {
+    return CheckFloat8(name, stream, contracts_rows, *operand);
+  }
+  if (dtype != DType::kF32 && dtype != DType::kBf16 && dtype != DType::kF64) {
+    return Invalid(name, " is ", ToString(*operand),
                    ", must be float8, f32 or bf16 (or f64)");
+  }
+  if (!IsPresent(data)) {
+    return Invalid(name, " is ", ToString(*operand),
+                   ": only float8 may come without data");
   }
   if (IsPresent(operand->scale)) {
     return Invalid(name, " is ", data.ToString(), " and has scales");
@@ -76,16 +153,17 @@ absl::Status CheckOperand(absl::string_view name, const Stream& stream,
 
 absl::Status CheckDTypes(const GemmOperand& a, const GemmOperand& b,
                          const TensorView& out) {
-  const DType a_type = a.data.dtype(), b_type = b.data.dtype();
+  const DType a_type = a.dtype(), b_type = b.dtype();
   if (a_type == DType::kF8E5M2 && b_type == DType::kF8E5M2) {
     return Invalid("a and b are both f8_e5m2, which no device multiplies");
   }
   const bool f64 = a_type == DType::kF64 || b_type == DType::kF64;
   if (f64 ? !(a_type == b_type && out.dtype() == DType::kF64)
-          : out.dtype() != DType::kF32 && out.dtype() != DType::kBf16) {
+          : out.dtype() != DType::kF32 && out.dtype() != DType::kBf16 &&
+                out.dtype() != DType::kF16) {
     return Invalid("a is ", Name(a_type), ", b is ", Name(b_type), ", out is ",
                    Name(out.dtype()),
-                   "; out must be f32 or bf16, or all three f64");
+                   "; out must be f32, bf16 or f16, or all three f64");
   }
   return absl::OkStatus();
 }
@@ -117,8 +195,23 @@ KernelSlot<GemmKernel>& GemmSlot() {
 
 }  // namespace internal
 
+int64_t GemmOperand::rows() const {
+  return IsPresent(data) ? data.rows() : transposed.cols();
+}
+
+int64_t GemmOperand::cols() const {
+  return IsPresent(data) ? data.cols() : transposed.rows();
+}
+
+DType GemmOperand::dtype() const {
+  return IsPresent(data) ? data.dtype() : transposed.dtype();
+}
+
 GemmOperand OperandOf(const Quantized& q, Transpose transpose) {
-  return {q.data, q.scale, q.plan.granularity, transpose, 0};
+  GemmOperand operand = OperandOf(q.data.view(), transpose);
+  operand.scale = q.scale;
+  operand.granularity = q.plan.granularity;
+  return operand;
 }
 
 GemmOperand OperandOf(const TensorView& matrix, Transpose transpose) {
@@ -144,14 +237,14 @@ absl::Status Gemm(const Stream& stream, const GemmOperand& a,
   OCTET_RETURN_IF_ERROR(CheckOperand("b", stream, !b_transposed, &arguments.b));
   OCTET_RETURN_IF_ERROR(CheckDTypes(a, b, out));
 
-  const int64_t m = a_transposed ? a.data.cols() : a.data.rows();
-  const int64_t k = a_transposed ? a.data.rows() : a.data.cols();
-  const int64_t b_k = b_transposed ? b.data.cols() : b.data.rows();
-  const int64_t n = b_transposed ? b.data.rows() : b.data.cols();
+  const int64_t m = a_transposed ? a.cols() : a.rows();
+  const int64_t k = a_transposed ? a.rows() : a.cols();
+  const int64_t b_k = b_transposed ? b.cols() : b.rows();
+  const int64_t n = b_transposed ? b.rows() : b.cols();
   const auto operands = [&] {
-    return absl::StrCat("; a is ", a.data.ToString(),
+    return absl::StrCat("; a is ", ToString(a),
                         a_transposed ? " transposed" : "", ", b is ",
-                        b.data.ToString(), b_transposed ? " transposed" : "");
+                        ToString(b), b_transposed ? " transposed" : "");
   };
   if (k != b_k) {
     return Invalid("k is ", k, " in a and ", b_k, " in b", operands());

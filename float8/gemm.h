@@ -7,14 +7,22 @@
 // where an operand is float8 with scales (its value is q / scale) or plain f32
 // or bf16. Products are exact, sums are f32; with scales along k, each block's
 // sum is scaled and added in f32. When beta is 0, out is only written. Any m,
-// n, k, 0 included (k = 0 gives beta * out + bias). Queued on `stream`. CPU is
-// built in; for CUDA link :gemm_cuda.
+// n, k, 0 included (k = 0 gives beta * out + bias), any address. Queued on
+// `stream`. CPU is built in; for CUDA link :gemm_cuda.
+//
+// CUDA is cuBLASLt's, on GPUs of compute capability 9.0, and picks an algorithm
+// the first time it meets a problem (gemm_algorithms.h). It multiplies
+//   float8 by float8: both by tensor or by row, in any mix; 1x128 along k by
+//     1x128 or 128x128 (not 128x128 by 128x128), precise only;
+//   bf16 and f32 in any mix, and f64 by f64;
+// and refuses the rest with Unimplemented before anything is queued.
 #ifndef OCTET_FLOAT8_GEMM_H_
 #define OCTET_FLOAT8_GEMM_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "base/dtype.h"
 #include "base/stream.h"
 #include "base/tensor.h"
 #include "float8/scaling.h"
@@ -23,8 +31,8 @@ namespace octet::float8 {
 
 enum class Transpose : uint8_t { kNo, kYes };
 
-// How partial sums are kept on hardware that offers a choice. The CPU is
-// precise.
+// How partial sums of float8 products are kept on hardware that offers a
+// choice. The CPU is precise.
 enum class Accumulation : uint8_t { kPrecise, kFast };
 
 // One operand as it lies in memory: a [rows, cols] matrix whose rows are
@@ -36,6 +44,20 @@ struct GemmOperand {
   Granularity granularity = Granularity::kTensor;
   Transpose transpose = Transpose::kNo;
   int64_t leading_dim = 0;  // 0 stands for cols
+
+  // What Quantized holds for a GPU, whose float8 products want both operands
+  // with k contiguous: the data transposed, [cols, rows] contiguous, and 1 /
+  // scale for either form. Each may be absent and is then made from the others,
+  // at the price of a launch; the CPU looks at `transposed` only where there is
+  // no data.
+  TensorView transposed;
+  TensorView reciprocal;
+  TensorView transposed_reciprocal;
+
+  // Of the matrix, from data or else from transposed.
+  int64_t rows() const;
+  int64_t cols() const;
+  DType dtype() const;
 };
 
 // The whole of a quantised or plain matrix.
@@ -50,10 +72,10 @@ struct GemmOptions {
   TensorView bias;  // [n], f32 or bf16 or f16; absent for none
 };
 
-// `out` is [m, n], f32 or bf16 (f64 when both operands are f64: for gradient
-// checks). InvalidArgument names the dimension that does not fit, a float8
-// operand without scales, scales whose shape is wrong, or e5m2 times e5m2,
-// which no device multiplies. Unimplemented for a granularity that this device
+// `out` is [m, n], f32, bf16 or f16 (f64 when both operands are f64: for
+// gradient checks). InvalidArgument names the dimension that does not fit, a
+// float8 operand without scales, scales whose shape is wrong, or e5m2 times
+// e5m2, which no device multiplies. Unimplemented for a mix that this device
 // lacks.
 absl::Status Gemm(const Stream& stream, const GemmOperand& a,
                   const GemmOperand& b, const GemmOptions& options,

@@ -282,7 +282,8 @@ Split SplitOf(const GemmArguments& g) {
   split.is_product = split.a_folded && split.b_folded && g.k > 0 &&
                      g.options.bias.empty() && g.options.alpha == 1.0f &&
                      (f32_out ? beta == 0.0f || beta == 1.0f
-                              : beta == 0.0f && split.dtype == DType::kBf16);
+                              : beta == 0.0f && split.dtype == DType::kBf16 &&
+                                    g.out.dtype() == DType::kBf16);
   split.sums_in_out = f32_out && beta == 0.0f;
   return split;
 }
@@ -292,13 +293,7 @@ std::vector<float> FoldedReciprocals(const GemmOperand& x, bool is_folded) {
   return Reciprocals(x);
 }
 
-}  // namespace
-
-absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
-  if (g.out.dtype() == DType::kF64) {
-    GemmF64(g);
-    return absl::OkStatus();
-  }
+absl::Status MultiplyCpu(const GemmArguments& g) {
   const Split split = SplitOf(g);
   Tensor scratch;
   float* sums = g.out.as<float>();
@@ -346,6 +341,47 @@ absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
   epilogue.bias = bias.empty() ? nullptr : bias.data();
   Finish(g.m, g.n, sums, epilogue, g.out);
   return absl::OkStatus();
+}
+
+bool HasData(const GemmOperand& x) { return x.data.data() != nullptr; }
+
+// Of an operand that has its transpose alone: the bytes the right way round, in
+// `memory`.
+absl::Status MakeData(GemmOperand* x, Tensor* memory) {
+  if (HasData(*x) || x->transposed.empty()) return absl::OkStatus();
+  const int64_t rows = x->rows(), cols = x->cols();
+  OCTET_ASSIGN_OR_RETURN(*memory,
+                         Tensor::Allocate(x->dtype(), Shape({rows, cols})));
+  const uint8_t* in = x->transposed.as<uint8_t>();
+  uint8_t* out = memory->as<uint8_t>();
+  ParallelFor(rows, std::max<int64_t>(kConvertGrain / cols, 1),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  for (int64_t j = 0; j < cols; ++j) {
+                    out[i * cols + j] = in[j * rows + i];
+                  }
+                }
+              });
+  x->data = *memory;
+  x->leading_dim = cols;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status GemmCpu(const Stream&, const GemmArguments& g) {
+  if (g.out.dtype() == DType::kF64) {
+    GemmF64(g);
+    return absl::OkStatus();
+  }
+  if (!HasData(g.a) || !HasData(g.b)) {
+    GemmArguments whole = g;
+    Tensor a, b;  // alive until the product is done
+    OCTET_RETURN_IF_ERROR(MakeData(&whole.a, &a));
+    OCTET_RETURN_IF_ERROR(MakeData(&whole.b, &b));
+    return MultiplyCpu(whole);
+  }
+  return MultiplyCpu(g);
 }
 
 }  // namespace octet::float8::internal

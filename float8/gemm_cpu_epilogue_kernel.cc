@@ -17,8 +17,10 @@ constexpr int64_t kGrain = 16384;
 
 OCTET_ALWAYS_INLINE float Load(const float* x) { return *x; }
 OCTET_ALWAYS_INLINE float Load(const Bfloat16* x) { return ToFloat(*x); }
+OCTET_ALWAYS_INLINE float Load(const Float16* x) { return ToFloat(*x); }
 
 OCTET_ALWAYS_INLINE void Store(float x, float* out) { *out = x; }
+OCTET_ALWAYS_INLINE void Store(float x, Float16* out) { *out = ToFloat16(x); }
 // base's ToBfloat16, inline so that the loop is a vector loop.
 OCTET_ALWAYS_INLINE void Store(float x, Bfloat16* out) {
   uint32_t bits;
@@ -133,6 +135,8 @@ void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
             const TensorView& out) {
   if (out.dtype() == DType::kBf16) {
     FinishAs(m, n, sums, epilogue, out.as<Bfloat16>());
+  } else if (out.dtype() == DType::kF16) {
+    FinishAs(m, n, sums, epilogue, out.as<Float16>());
   } else {
     FinishAs(m, n, sums, epilogue, out.as<float>());
   }

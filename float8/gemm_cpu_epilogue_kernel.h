@@ -27,7 +27,8 @@ struct Epilogue {
   const float* bias = nullptr;  // n values, null for none
 };
 
-// `out` is [m, n], f32 or bf16; f32 sums may be out's own memory if beta is 0.
+// `out` is [m, n], f32, bf16 or f16; f32 sums may be out's own memory if beta
+// is 0.
 void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
             const TensorView& out);
 

@@ -21,6 +21,16 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
+// The matrix whose transpose this is, used as itself or transposed.
+GemmOperand FromTransposed(const Operand& of,
+                           Transpose transpose = Transpose::kNo) {
+  GemmOperand operand;
+  operand.transposed = of.data;
+  operand.scale = of.scale;
+  operand.transpose = transpose;
+  return operand;
+}
+
 // Case 41 (pytorch/pytorch#198126) and case 42 (pranjalssh/fast.cu#14). Both
 // operands are given by rows and by columns, so that all four combinations of
 // transposes are the same product.
@@ -46,7 +56,7 @@ TEST_F(GemmTest, EveryLayoutOfEveryDType) {
       };
       const Operand a_t = MakeOperand(dtype, s.k, s.m, flip(A41));
       const Operand b_t = MakeOperand(dtype, s.n, s.k, flip(B41));
-      for (const DType out : {DType::kF32, DType::kBf16}) {
+      for (const DType out : {DType::kF32, DType::kBf16, DType::kF16}) {
         SCOPED_TRACE(absl::StrCat(Name(dtype), " ", s.m, " ", s.n, " ", s.k));
         EXPECT_EQ(Run(a.As(), b.As(), s.m, s.n, {}, out), want);
         EXPECT_EQ(Run(a.As(), b_t.As(Transpose::kYes), s.m, s.n, {}, out),
@@ -55,6 +65,14 @@ TEST_F(GemmTest, EveryLayoutOfEveryDType) {
                   want);
         EXPECT_EQ(Run(a_t.As(Transpose::kYes), b_t.As(Transpose::kYes), s.m,
                       s.n, {}, out),
+                  want);
+        if (dtype != kE4M3) continue;
+        // The same matrices, known by their transposes alone.
+        EXPECT_EQ(
+            Run(FromTransposed(a_t), FromTransposed(b_t), s.m, s.n, {}, out),
+            want);
+        EXPECT_EQ(Run(FromTransposed(a, Transpose::kYes),
+                      FromTransposed(b, Transpose::kYes), s.m, s.n, {}, out),
                   want);
       }
       if (s.m != 32) continue;

@@ -65,7 +65,7 @@ TEST_F(GemmTest, BiasOfEveryDType) {
       const Tensor bias = Filled(dtype, Shape({16}), 0.25);
       GemmOptions options;
       options.bias = bias;
-      for (const DType out : {DType::kF32, DType::kBf16}) {
+      for (const DType out : {DType::kF32, DType::kBf16, DType::kF16}) {
         SCOPED_TRACE(absl::StrCat(Name(of_operands), " bias ", Name(dtype),
                                   " out ", Name(out)));
         EXPECT_THAT(Run(a.As(), b.As(), 16, 16, options, out), Each(32.25));
@@ -88,7 +88,7 @@ TEST_F(GemmTest, AlphaAndBeta) {
   for (const DType dtype : {kE4M3, DType::kBf16, DType::kF32}) {
     const Operand a = Constant(dtype, 16, 32, 1.0);
     const Operand b = Constant(dtype, 32, 48, 2.0);
-    for (const DType out_dtype : {DType::kF32, DType::kBf16}) {
+    for (const DType out_dtype : {DType::kF32, DType::kBf16, DType::kF16}) {
       const Tensor out = Filled(out_dtype, Shape({16, 48}), 5.0);
       GemmOptions options;
       options.beta = 1.0f;
@@ -162,8 +162,8 @@ TEST_F(GemmTest, Refuses) {
   const Tensor small = Filled(DType::kF32, Shape({16, 47}), 0.0);
   expect(a.As(), b.As(), {}, small,
          AllOf(HasSubstr("[16, 47]"), HasSubstr("must be [16, 48]")));
-  const Tensor half = Filled(DType::kF16, Shape({16, 48}), 0.0);
-  expect(a.As(), b.As(), {}, half, HasSubstr("out is f16"));
+  const Tensor wide_out = Filled(DType::kF64, Shape({16, 48}), 0.0);
+  expect(a.As(), b.As(), {}, wide_out, HasSubstr("out is f64"));
 
   GemmOperand x = a.As();
   x.leading_dim = 31;
@@ -181,6 +181,18 @@ TEST_F(GemmTest, Refuses) {
   x.scale = columns;
   x.granularity = Granularity::kColumn;
   expect(x, b.As(), {}, out, HasSubstr("each element along the sum"));
+  x = a.As();
+  x.transposed = a.data;
+  expect(x, b.As(), {}, out,
+         AllOf(HasSubstr("transposed of a is"), HasSubstr("[16, 32]")));
+  x = a.As();
+  x.reciprocal = flat;
+  expect(x, b.As(), {}, out,
+         AllOf(HasSubstr("reciprocal of a is f32 [16]"),
+               HasSubstr("must be f32 of 1 elements")));
+  x = GemmOperand();
+  x.transposed = plain.data;
+  expect(x, b.As(), {}, out, HasSubstr("only float8 may come without data"));
   x = plain.As();
   x.scale = a.scale;
   expect(x, b.As(), {}, out, HasSubstr("has scales"));
