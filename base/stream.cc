@@ -18,6 +18,7 @@ struct Stream::Queue {
   ~Queue() {
     // Frees after the queued work that uses it.
     for (void* data : scratch) runtime->free(index, data);
+    if (counters != nullptr) runtime->free(index, counters);
     runtime->destroy_stream(index, native);
   }
 
@@ -26,6 +27,7 @@ struct Stream::Queue {
   void* native;
   std::vector<void*> scratch;  // the last one is in use
   int64_t scratch_bytes = 0;   // of the last one
+  void* counters = nullptr;
 };
 
 absl::StatusOr<Stream> Stream::Create(Device device) {
@@ -64,6 +66,22 @@ absl::StatusOr<void*> Stream::Scratch(int64_t bytes) const {
     queue_->scratch_bytes = grown;
   }
   return queue_->scratch.back();
+}
+
+absl::StatusOr<uint32_t*> Stream::Counters() const {
+  if (queue_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "counters: a stream on ", device_.ToString(), " has none"));
+  }
+  if (queue_->counters == nullptr) {
+    constexpr int64_t kBytes = kCounters * sizeof(uint32_t);
+    OCTET_ASSIGN_OR_RETURN(void* data,
+                           queue_->runtime->allocate(queue_->index, kBytes));
+    queue_->counters = data;
+    OCTET_RETURN_IF_ERROR(
+        queue_->runtime->fill(queue_->index, queue_->native, data, 0, kBytes));
+  }
+  return static_cast<uint32_t*>(queue_->counters);
 }
 
 }  // namespace octet

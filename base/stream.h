@@ -39,6 +39,13 @@ class Stream {
   // have memory of their own.
   absl::StatusOr<void*> Scratch(int64_t bytes) const;
 
+  // kCounters words of the device that are zero between operations: what is
+  // queued on this stream and changes them also sets them back, as a kernel
+  // does whose last block finishes the work of all. Else as Scratch, but memory
+  // of its own, there after the first call.
+  static constexpr int kCounters = 64;
+  absl::StatusOr<uint32_t*> Counters() const;
+
  private:
   struct Queue;
 

@@ -45,6 +45,21 @@ TEST(StreamTest, ScratchIsReusedAndGrows) {
   EXPECT_EQ(again, large);
 }
 
+TEST(StreamTest, CountersStartAtZeroAndStay) {
+  OCTET_TEST_STREAM(stream);
+  if (stream.device().kind == DeviceKind::kCpu) {
+    EXPECT_THAT(stream.Counters(),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    return;
+  }
+  OCTET_ASSERT_OK_AND_ASSIGN(uint32_t * counters, stream.Counters());
+  const TensorView view(counters, DType::kI32, Shape({Stream::kCounters}),
+                        stream.device());
+  EXPECT_EQ(Values(stream, view), std::vector<double>(Stream::kCounters, 0.0));
+  OCTET_ASSERT_OK_AND_ASSIGN(uint32_t * again, stream.Counters());
+  EXPECT_EQ(again, counters);
+}
+
 TEST(EventTest, OrdersStreamsAndTellsTime) {
   OCTET_TEST_STREAM(stream);
   OCTET_ASSERT_OK_AND_ASSIGN(const Stream other,
