@@ -50,4 +50,8 @@ bool IsFloat8(DType dtype) {
   return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
 }
 
+bool IsHighPrecision(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16;
+}
+
 }  // namespace octet

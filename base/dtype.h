@@ -44,6 +44,9 @@ absl::StatusOr<DType> ParseDType(absl::string_view name);
 
 bool IsFloat8(DType dtype);
 
+// f32, bf16 or f16: what float8 is cast from and back to.
+bool IsHighPrecision(DType dtype);
+
 }  // namespace octet
 
 #endif  // OCTET_BASE_DTYPE_H_

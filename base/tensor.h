@@ -51,6 +51,8 @@ class TensorView {
   int64_t num_elements() const { return shape_.num_elements(); }
   int64_t num_bytes() const { return num_elements() * SizeOf(dtype_); }
   bool empty() const { return data_ == nullptr || num_elements() == 0; }
+  // Not absent; a matrix without elements is present.
+  bool present() const { return data_ != nullptr || shape_ != Shape({0}); }
 
   // The same memory in another shape of as many elements.
   TensorView Reshaped(const Shape& shape) const;

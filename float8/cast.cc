@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "float8/cast.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "float8/cast_kernel.h"
@@ -19,19 +22,72 @@ KernelSlot<CastWithScaleKernel>& CastWithScaleSlot() {
   return slot;
 }
 
+KernelSlot<CastManyKernel>& CastManySlot() {
+  static KernelSlot<CastManyKernel> slot("//float8:cast_cuda", &CastManyCpu);
+  return slot;
+}
+
 KernelSlot<DequantizeKernel>& DequantizeSlot() {
   static KernelSlot<DequantizeKernel> slot("//float8:cast_cuda",
                                            &DequantizeCpu);
   return slot;
 }
 
+CastForm FormOf(const Quantized& q) {
+  CastForm form;
+  form.plan = q.plan;
+  form.data = q.data;
+  form.transposed = q.transposed;
+  form.scale = q.scale;
+  form.reciprocal = q.reciprocal;
+  form.transposed_reciprocal = q.transposed_reciprocal;
+  return form;
+}
+
+absl::Status FitQuantized(const TensorView& in, const CastPlan& plan,
+                          CastLayout layout, Quantized* out) {
+  const int64_t rows = in.rows(), cols = in.cols();
+  const Granularity tiles = plan.granularity;
+  const auto fit = [&](bool wanted, DType dtype, const Shape& shape,
+                       Tensor* tensor) -> absl::Status {
+    const TensorView& view = tensor->view();
+    const bool exists = view.data() != nullptr;
+    if (!wanted) {
+      if (exists) *tensor = Tensor();
+      return absl::OkStatus();
+    }
+    if (exists && view.dtype() == dtype && view.shape() == shape &&
+        view.device() == in.device()) {
+      return absl::OkStatus();
+    }
+    OCTET_ASSIGN_OR_RETURN(*tensor,
+                           Tensor::Allocate(dtype, shape, in.device()));
+    return absl::OkStatus();
+  };
+  const bool row_major = layout != CastLayout::kTransposed;
+  const bool transposed = layout != CastLayout::kRowMajor;
+  // The matrix's own shape is kept: [batch, tokens, hidden] stays that.
+  OCTET_RETURN_IF_ERROR(fit(row_major, plan.dtype, in.shape(), &out->data));
+  OCTET_RETURN_IF_ERROR(
+      fit(transposed, plan.dtype, Shape({cols, rows}), &out->transposed));
+  OCTET_RETURN_IF_ERROR(
+      fit(true, DType::kF32, ScaleShape(tiles, rows, cols), &out->scale));
+  const bool on_gpu = in.device().kind != DeviceKind::kCpu;
+  const Shape reciprocal = ReciprocalShape(tiles, rows, cols);
+  const bool multiplies = on_gpu && reciprocal != Shape({0});
+  const bool square = tiles == Granularity::kBlock128x128;
+  OCTET_RETURN_IF_ERROR(fit(multiplies && (row_major || !square), DType::kF32,
+                            reciprocal, &out->reciprocal));
+  OCTET_RETURN_IF_ERROR(fit(multiplies && transposed && square, DType::kF32,
+                            ReciprocalShape(tiles, cols, rows),
+                            &out->transposed_reciprocal));
+  out->plan = plan;
+  return absl::OkStatus();
+}
+
 }  // namespace internal
 
 namespace {
-
-bool IsHighPrecision(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16;
-}
 
 absl::Status CheckDevice(const Stream& stream, absl::string_view what,
                          const TensorView& view) {
@@ -57,84 +113,136 @@ absl::Status CheckInput(const Stream& stream, const TensorView& in,
 
 absl::Status CheckScale(const Stream& stream, absl::string_view what,
                         const TensorView& scale, Granularity granularity,
-                        const TensorView& matrix) {
-  const Shape shape = ScaleShape(granularity, matrix.rows(), matrix.cols());
+                        int64_t rows, int64_t cols) {
+  const Shape shape = ScaleShape(granularity, rows, cols);
   if (scale.dtype() != DType::kF32 || scale.shape() != shape) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cast: ", what, " is ", scale.ToString(), ", but ", Name(granularity),
-        " of ", matrix.ToString(), " needs f32 ", shape.ToString()));
+        " of [", rows, ", ", cols, "] needs f32 ", shape.ToString()));
   }
   return CheckDevice(stream, what, scale);
 }
 
-absl::Status Fit(DType dtype, const Shape& shape, Device device,
-                 Tensor* tensor) {
-  const TensorView& view = tensor->view();
-  if (view.data() != nullptr && view.dtype() == dtype &&
-      view.shape() == shape && view.device() == device) {
-    return absl::OkStatus();
+// `unfit`: an option of the other way of scaling.
+absl::Status CheckOptions(const Stream& stream, const TensorView& in,
+                          const CastPlan& plan, const CastOptions& options,
+                          const TensorView& unfit,
+                          absl::string_view unfit_name) {
+  if (unfit.present()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cast: ", unfit_name, " is ", unfit.ToString(),
+        "; known_amax is for dynamic scaling, seen_amax for a given scale"));
   }
-  OCTET_ASSIGN_OR_RETURN(*tensor, Tensor::Allocate(dtype, shape, device));
-  return absl::OkStatus();
-}
-
-absl::Status FitOutput(const TensorView& in, const CastPlan& plan,
-                       Quantized* out) {
-  OCTET_RETURN_IF_ERROR(Fit(plan.dtype, in.shape(), in.device(), &out->data));
-  OCTET_RETURN_IF_ERROR(Fit(DType::kF32,
-                            ScaleShape(plan.granularity, in.rows(), in.cols()),
-                            in.device(), &out->scale));
-  out->plan = plan;
-  return absl::OkStatus();
+  for (const auto& [what, amax] :
+       {std::make_pair("known_amax", options.known_amax),
+        std::make_pair("seen_amax", options.seen_amax)}) {
+    if (!amax.present()) continue;
+    OCTET_RETURN_IF_ERROR(
+        CheckScale(stream, what, amax, plan.granularity, in.rows(), in.cols()));
+  }
+  const TensorView& sum = options.column_sum;
+  if (!sum.present()) return absl::OkStatus();
+  if (sum.dtype() != DType::kF32 || sum.shape() != Shape({in.cols()})) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cast: column_sum is ", sum.ToString(), ", in is ",
+                     in.ToString(), "; it must be f32 [", in.cols(), "]"));
+  }
+  return CheckDevice(stream, "column_sum", sum);
 }
 
 }  // namespace
 
 absl::Status Cast(const Stream& stream, const TensorView& in,
                   const CastPlan& plan, Quantized* out) {
+  return Cast(stream, in, plan, CastOptions(), out);
+}
+
+absl::Status Cast(const Stream& stream, const TensorView& in,
+                  const CastPlan& plan, const CastOptions& options,
+                  Quantized* out) {
   OCTET_RETURN_IF_ERROR(CheckInput(stream, in, plan));
+  OCTET_RETURN_IF_ERROR(
+      CheckOptions(stream, in, plan, options, options.seen_amax, "seen_amax"));
   OCTET_ASSIGN_OR_RETURN(internal::CastKernel* const kernel,
                          internal::CastSlot().Get(stream.device()));
-  OCTET_RETURN_IF_ERROR(FitOutput(in, plan, out));
-  return kernel(stream, in, plan, out->data, out->scale);
+  OCTET_RETURN_IF_ERROR(internal::FitQuantized(in, plan, options.layout, out));
+  const internal::CastForm form = internal::FormOf(*out);
+  return kernel(stream, in, absl::MakeConstSpan(&form, 1), options);
 }
 
 absl::Status CastWithScale(const Stream& stream, const TensorView& in,
                            const TensorView& scale, const CastPlan& plan,
-                           const TensorView& amax, Quantized* out) {
+                           const CastOptions& options, Quantized* out) {
   OCTET_RETURN_IF_ERROR(CheckInput(stream, in, plan));
-  OCTET_RETURN_IF_ERROR(
-      CheckScale(stream, "scale", scale, plan.granularity, in));
-  if (amax.data() != nullptr) {
-    OCTET_RETURN_IF_ERROR(
-        CheckScale(stream, "amax", amax, plan.granularity, in));
-  }
+  OCTET_RETURN_IF_ERROR(CheckScale(stream, "scale", scale, plan.granularity,
+                                   in.rows(), in.cols()));
+  OCTET_RETURN_IF_ERROR(CheckOptions(stream, in, plan, options,
+                                     options.known_amax, "known_amax"));
   OCTET_ASSIGN_OR_RETURN(internal::CastWithScaleKernel* const kernel,
                          internal::CastWithScaleSlot().Get(stream.device()));
   const bool own_scale = scale.data() == out->scale.view().data();
-  OCTET_RETURN_IF_ERROR(FitOutput(in, plan, out));
+  OCTET_RETURN_IF_ERROR(internal::FitQuantized(in, plan, options.layout, out));
   if (!own_scale) OCTET_RETURN_IF_ERROR(Copy(stream, scale, out->scale));
-  return kernel(stream, in, out->scale, plan, amax, out->data);
+  return kernel(stream, in, internal::FormOf(*out), options);
+}
+
+absl::Status CastPair(const Stream& stream, const TensorView& in,
+                      const CastTarget& first, const CastTarget& second) {
+  if (first.out == nullptr || first.out == second.out) {
+    return absl::InvalidArgumentError(
+        "cast: a pair needs two different outputs");
+  }
+  std::vector<internal::CastForm> forms;
+  for (const CastTarget& target : {first, second}) {
+    OCTET_RETURN_IF_ERROR(CheckInput(stream, in, target.plan));
+    OCTET_RETURN_IF_ERROR(
+        internal::FitQuantized(in, target.plan, target.layout, target.out));
+    forms.push_back(internal::FormOf(*target.out));
+  }
+  OCTET_ASSIGN_OR_RETURN(internal::CastKernel* const kernel,
+                         internal::CastSlot().Get(stream.device()));
+  return kernel(stream, in, forms, CastOptions());
+}
+
+absl::Status CastMany(const Stream& stream, absl::Span<const CastJob> jobs) {
+  std::vector<internal::CastItem> items;
+  for (const CastJob& job : jobs) {
+    OCTET_RETURN_IF_ERROR(CheckInput(stream, job.in, job.plan));
+  }
+  OCTET_ASSIGN_OR_RETURN(internal::CastManyKernel* const kernel,
+                         internal::CastManySlot().Get(stream.device()));
+  for (const CastJob& job : jobs) {
+    OCTET_RETURN_IF_ERROR(
+        internal::FitQuantized(job.in, job.plan, job.layout, job.out));
+    items.push_back({job.in, internal::FormOf(*job.out)});
+  }
+  return items.empty() ? absl::OkStatus() : kernel(stream, items);
 }
 
 absl::Status Dequantize(const Stream& stream, const Quantized& in,
                         const TensorView& out) {
-  const TensorView& data = in.data;
+  const bool is_transposed = in.data.view().data() == nullptr;
+  const TensorView& data = is_transposed ? in.transposed : in.data;
   if (!IsFloat8(data.dtype()) || data.dtype() == DType::kF8E8M0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dequantize: data is ", data.ToString(), ", not f8_e4m3 or f8_e5m2"));
   }
-  if (!IsHighPrecision(out.dtype()) || out.shape() != data.shape()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dequantize: out is ", out.ToString(), ", data is ", data.ToString()));
+  const int64_t rows = is_transposed ? data.cols() : data.rows();
+  const int64_t cols = is_transposed ? data.rows() : data.cols();
+  if (!IsHighPrecision(out.dtype()) || out.rows() != rows ||
+      out.cols() != cols) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dequantize: out is ", out.ToString(), ", data is ",
+                     data.ToString(), is_transposed ? " transposed" : "",
+                     "; out must be f32, bf16 or f16 of its shape"));
   }
   OCTET_RETURN_IF_ERROR(CheckDevice(stream, "data", data));
   OCTET_RETURN_IF_ERROR(CheckDevice(stream, "out", out));
   OCTET_RETURN_IF_ERROR(
-      CheckScale(stream, "scale", in.scale, in.plan.granularity, data));
+      CheckScale(stream, "scale", in.scale, in.plan.granularity, rows, cols));
   OCTET_ASSIGN_OR_RETURN(internal::DequantizeKernel* const kernel,
                          internal::DequantizeSlot().Get(stream.device()));
-  return kernel(stream, data, in.scale, in.plan.granularity, out);
+  return kernel(stream, internal::FormOf(in), out);
 }
 
 }  // namespace octet::float8

@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "base/float16.h"
+#include "base/parallel.h"
 #include "base/simd.h"
 #include "base/status_macros.h"
 #include "float8/amax_kernel.h"
 #include "float8/cast_kernel.h"
-#include "float8/simd/format_kernel.h"
 #include "float8/format_traits.h"
+#include "float8/simd/format_kernel.h"
 #include "float8/tile_kernel.h"
+#include "float8/transpose_kernel.h"
 
 namespace octet::float8::internal {
 namespace {
@@ -31,9 +33,9 @@ void ForType(DType dtype, Body body) {
 template <typename T>
 class Caster {
  public:
-  Caster(const TensorView& in, const CastPlan& plan, const TensorView& data)
+  Caster(const TensorView& in, const CastPlan& plan, uint8_t* out)
       : in_(in.as<T>()),
-        out_(data.as<uint8_t>()),
+        out_(out),
         cols_(in.cols()),
         plan_(plan),
         walk_(plan.granularity, in.rows(), in.cols()),
@@ -88,75 +90,155 @@ class Caster {
 };
 
 template <typename T>
-void DequantizeTo(const TensorView& data, const float* scale,
-                  Granularity granularity, const TensorView& out) {
-  const TileWalk walk(granularity, data.rows(), data.cols());
-  const DecodeKernels<T>& kernels =
-      DecodeKernelsFor<T>(data.dtype(), BestIsa());
+void DequantizeTo(const uint8_t* data, const CastPlan& plan, const float* scale,
+                  const TensorView& out) {
+  const TileWalk walk(plan.granularity, out.rows(), out.cols());
+  const DecodeKernels<T>& kernels = DecodeKernelsFor<T>(plan.dtype, BestIsa());
   walk.ForEach([&](const Piece& piece) {
     std::vector<float> reciprocal(walk.num_scales(piece));
     for (size_t i = 0; i < reciprocal.size(); ++i) {
       reciprocal[i] = 1.0f / scale[piece.scale + static_cast<int64_t>(i)];
     }
     for (int64_t row = piece.row; row < piece.row_end; ++row) {
-      const int64_t i = ElementIndex(row, data.cols(), piece.col);
+      const int64_t i = ElementIndex(row, out.cols(), piece.col);
       if (walk.by_column()) {
-        kernels.columns(data.as<uint8_t>() + i, piece.cols(), reciprocal.data(),
+        kernels.columns(data + i, piece.cols(), reciprocal.data(),
                         out.as<T>() + i);
       } else {
-        kernels.blocks(data.as<uint8_t>() + i, piece.cols(), walk.block(piece),
+        kernels.blocks(data + i, piece.cols(), walk.block(piece),
                        reciprocal.data(), out.as<T>() + i);
       }
     }
   });
 }
 
-}  // namespace
+// The bytes by known scales.
+void EncodeTo(const TensorView& in, const CastForm& form, uint8_t* out) {
+  ForType(in.dtype(), [&](auto* type) {
+    const Caster<std::remove_pointer_t<decltype(type)>> caster(in, form.plan,
+                                                               out);
+    caster.walk().ForEach([&](const Piece& piece) {
+      caster.Encode(piece, form.scale.as<float>() + piece.scale);
+    });
+  });
+}
 
-absl::Status CastCpu(const Stream& stream, const TensorView& in,
-                     const CastPlan& plan, const TensorView& data,
-                     const TensorView& scale) {
-  float* const scales = scale.as<float>();
+// Scales and bytes.
+absl::Status EncodeDynamic(const Stream& stream, const TensorView& in,
+                           const CastForm& form, const TensorView& known_amax,
+                           uint8_t* out) {
+  const CastPlan& plan = form.plan;
+  float* const scales = form.scale.as<float>();
   // An empty matrix has no pieces, but may have scales.
   const TileWalk walk(plan.granularity, in.rows(), in.cols());
-  if (walk.local() && !in.empty()) {
+  if (walk.local() && !in.empty() && known_amax.data() == nullptr) {
     ForType(in.dtype(), [&](auto* type) {
-      const Caster<std::remove_pointer_t<decltype(type)>> caster(in, plan,
-                                                                 data);
+      const Caster<std::remove_pointer_t<decltype(type)>> caster(in, plan, out);
       caster.walk().ForEach([&](const Piece& piece) {
         caster.CastLocal(piece, scales + piece.scale);
       });
     });
     return absl::OkStatus();
   }
-  OCTET_RETURN_IF_ERROR(AmaxCpu(stream, in, plan.granularity, scale));
-  for (int64_t i = 0; i < scale.num_elements(); ++i) {
+  if (known_amax.data() == nullptr) {
+    OCTET_RETURN_IF_ERROR(AmaxCpu(stream, in, plan.granularity, form.scale));
+  } else {
+    OCTET_RETURN_IF_ERROR(Copy(stream, known_amax, form.scale));
+  }
+  for (int64_t i = 0; i < form.scale.num_elements(); ++i) {
     scales[i] = ScaleFor(scales[i], plan.dtype, plan.rounding);
   }
-  return CastWithScaleCpu(stream, in, scale, plan, TensorView(), data);
-}
-
-absl::Status CastWithScaleCpu(const Stream& stream, const TensorView& in,
-                              const TensorView& scale, const CastPlan& plan,
-                              const TensorView& amax, const TensorView& data) {
-  if (amax.data() != nullptr) {
-    OCTET_RETURN_IF_ERROR(AmaxCpu(stream, in, plan.granularity, amax));
-  }
-  ForType(in.dtype(), [&](auto* type) {
-    const Caster<std::remove_pointer_t<decltype(type)>> caster(in, plan, data);
-    caster.walk().ForEach([&](const Piece& piece) {
-      caster.Encode(piece, scale.as<float>() + piece.scale);
-    });
-  });
+  EncodeTo(in, form, out);
   return absl::OkStatus();
 }
 
-absl::Status DequantizeCpu(const Stream&, const TensorView& data,
-                           const TensorView& scale, Granularity granularity,
+// Calls `encode` with where the bytes go, and transposes them.
+template <typename Encode>
+absl::Status WriteForms(const TensorView& in, const CastForm& form,
+                        Encode encode) {
+  std::vector<uint8_t> own;
+  uint8_t* bytes = form.data.as<uint8_t>();
+  if (bytes == nullptr) {
+    own.resize(in.num_elements());
+    bytes = own.data();
+  }
+  OCTET_RETURN_IF_ERROR(encode(bytes));
+  if (form.transposed.data() != nullptr) {
+    TransposeBytes(bytes, in.rows(), in.cols(), form.transposed.as<uint8_t>());
+  }
+  return absl::OkStatus();
+}
+
+// In double, row after row.
+void ColumnSum(const TensorView& in, const TensorView& out) {
+  if (out.data() == nullptr) return;
+  constexpr int64_t kGrain = 64;
+  const int64_t rows = in.rows(), cols = in.cols();
+  ForType(in.dtype(), [&](auto* type) {
+    const auto* data = in.as<std::remove_pointer_t<decltype(type)>>();
+    ParallelFor(cols, kGrain, [&](int64_t begin, int64_t end) {
+      std::vector<double> sum(end - begin, 0.0);
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t col = begin; col < end; ++col) {
+          sum[col - begin] += ToFloat(data[ElementIndex(row, cols, col)]);
+        }
+      }
+      std::copy(sum.begin(), sum.end(), out.as<float>() + begin);
+    });
+  });
+}
+
+}  // namespace
+
+absl::Status CastCpu(const Stream& stream, const TensorView& in,
+                     absl::Span<const CastForm> forms,
+                     const CastOptions& options) {
+  for (const CastForm& form : forms) {
+    OCTET_RETURN_IF_ERROR(WriteForms(in, form, [&](uint8_t* out) {
+      return EncodeDynamic(stream, in, form, options.known_amax, out);
+    }));
+  }
+  ColumnSum(in, options.column_sum);
+  return absl::OkStatus();
+}
+
+absl::Status CastWithScaleCpu(const Stream& stream, const TensorView& in,
+                              const CastForm& form,
+                              const CastOptions& options) {
+  if (options.seen_amax.data() != nullptr) {
+    OCTET_RETURN_IF_ERROR(
+        AmaxCpu(stream, in, form.plan.granularity, options.seen_amax));
+  }
+  OCTET_RETURN_IF_ERROR(WriteForms(in, form, [&](uint8_t* out) {
+    EncodeTo(in, form, out);
+    return absl::OkStatus();
+  }));
+  ColumnSum(in, options.column_sum);
+  return absl::OkStatus();
+}
+
+absl::Status CastManyCpu(const Stream& stream,
+                         absl::Span<const CastItem> items) {
+  for (const CastItem& item : items) {
+    OCTET_RETURN_IF_ERROR(CastCpu(
+        stream, item.in, absl::MakeConstSpan(&item.form, 1), CastOptions()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DequantizeCpu(const Stream&, const CastForm& form,
                            const TensorView& out) {
+  std::vector<uint8_t> own;
+  const uint8_t* data = form.data.as<uint8_t>();
+  if (data == nullptr) {
+    own.resize(out.num_elements());
+    TransposeBytes(form.transposed.as<uint8_t>(), out.cols(), out.rows(),
+                   own.data());
+    data = own.data();
+  }
   ForType(out.dtype(), [&](auto* type) {
-    DequantizeTo<std::remove_pointer_t<decltype(type)>>(data, scale.as<float>(),
-                                                        granularity, out);
+    DequantizeTo<std::remove_pointer_t<decltype(type)>>(
+        data, form.plan, form.scale.as<float>(), out);
   });
   return absl::OkStatus();
 }

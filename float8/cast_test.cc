@@ -288,9 +288,11 @@ TEST(CastTest, KnownScalesSaturateAndRecordAmax) {
   const Tensor scale = Filled(448.0, {3, 1});
   const Tensor amax = Filled(-1.0, {3, 1});
   Quantized q;
-  ASSERT_THAT(
-      CastWithScale(Stream(), in, scale, PlanOf(Granularity::kRow), amax, &q),
-      IsOk());
+  CastOptions options;
+  options.seen_amax = amax;
+  ASSERT_THAT(CastWithScale(Stream(), in, scale, PlanOf(Granularity::kRow),
+                            options, &q),
+              IsOk());
   EXPECT_EQ(Bytes(q)[7], 0x7e);
   EXPECT_EQ(Bytes(q)[8], 0x76);
   EXPECT_EQ(Dequantized(q)[7], 1.0);
@@ -372,9 +374,12 @@ TEST(CastTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(
       CastWithScale(Stream(), in, Filled(1.0, {1, 4}), plan, {}, &q),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[1, 4]")));
-  EXPECT_THAT(CastWithScale(Stream(), in, Filled(1.0, {4, 1}), plan,
-                            Filled(1.0, {1, 1}), &q),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("amax")));
+  CastOptions options;
+  const Tensor wrong_amax = Filled(1.0, {1, 1});
+  options.seen_amax = wrong_amax;
+  EXPECT_THAT(
+      CastWithScale(Stream(), in, Filled(1.0, {4, 1}), plan, options, &q),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seen_amax")));
   ASSERT_THAT(Cast(Stream(), in, plan, &q), IsOk());
   EXPECT_THAT(
       Dequantize(Stream(), q, Filled(1.0, {6, 4})),

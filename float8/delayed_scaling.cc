@@ -56,7 +56,9 @@ absl::Status DelayedScale::Cast(const Stream& stream, const TensorView& in,
     const float scale =
         std::ldexp(ScaleFor(amax, plan.dtype, plan.rounding), -options_.margin);
     OCTET_ASSIGN_OR_RETURN(const Tensor tensor, ScaleTensor(stream, scale));
-    return CastWithScale(stream, in, tensor, plan, seen, out);
+    CastOptions options;
+    options.seen_amax = seen;
+    return CastWithScale(stream, in, tensor, plan, options, out);
   };
 
   OCTET_ASSIGN_OR_RETURN(const Tensor seen, MakeScalar(stream));

@@ -83,10 +83,6 @@ GemmOptions OptionsOf(const GemmPlan& plan, GradientMode mode) {
   return options;
 }
 
-bool IsPresent(const TensorView& view) {
-  return view.data() != nullptr || view.shape() != Shape({0});
-}
-
 }  // namespace
 
 absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
@@ -120,8 +116,8 @@ absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
                             const TensorView& g, DelayedScale* history,
                             const LinearGradients& gradients) {
-  const bool wants_dx = IsPresent(gradients.dx);
-  const bool wants_dw = IsPresent(gradients.dw);
+  const bool wants_dx = gradients.dx.present();
+  const bool wants_dw = gradients.dw.present();
   // A multiplication that is skipped needs no cast.
   OperandPlan dgrad_g = recipe.dgrad.a, wgrad_g = recipe.wgrad.a;
   dgrad_g.is_float8 = dgrad_g.is_float8 && wants_dx;

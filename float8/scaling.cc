@@ -79,6 +79,28 @@ Shape ScaleShape(Granularity granularity, int64_t rows, int64_t cols) {
                 tile.cols == 0 ? 1 : CeilDiv(cols, tile.cols)});
 }
 
+Shape ReciprocalShape(Granularity granularity, int64_t rows, int64_t cols) {
+  const auto padded = [](int64_t n) { return 4 * CeilDiv(n, 4); };
+  switch (granularity) {
+    case Granularity::kTensor:
+      return Shape({1});
+    case Granularity::kRow:
+      return Shape({rows});
+    case Granularity::kColumn:
+      return Shape({cols});
+    case Granularity::kBlock1x128:
+      return Shape({CeilDiv(cols, 128), padded(rows)});
+    case Granularity::kBlock128x1:
+      return Shape({CeilDiv(rows, 128), padded(cols)});
+    case Granularity::kBlock128x128:
+      return Shape({CeilDiv(rows, 128), padded(CeilDiv(cols, 128))});
+    case Granularity::kBlock1x32:
+    case Granularity::kBlock32x1:
+      break;
+  }
+  return Shape({0});
+}
+
 absl::string_view Name(Granularity granularity) {
   return InfoOf(granularity).name;
 }

@@ -80,13 +80,33 @@ absl::string_view Name(ScaleRounding rounding);
 // The scale for an amax, by the formula above; `dtype` must be float8.
 float ScaleFor(float amax, DType dtype, ScaleRounding rounding);
 
-// A quantised matrix: data [rows, cols] of plan.dtype, in the operand's own
-// orientation, and its f32 scales, ScaleShape(...). Owned by whoever holds it.
+// Which forms of the bytes a cast writes. A Hopper GPU multiplies float8 along
+// contiguous memory alone, so where a sum runs over rows it needs the
+// transpose.
+enum class CastLayout : uint8_t { kRowMajor, kTransposed, kBoth };
+
+// A quantised matrix in the operand's own orientation, [rows, cols], whatever
+// its layout. Owned by whoever holds it.
 struct Quantized {
   CastPlan plan;
-  Tensor data;
-  Tensor scale;
+  Tensor data;        // [rows, cols] of plan.dtype; absent for kTransposed
+  Tensor transposed;  // [cols, rows]; absent for kRowMajor
+  Tensor scale;       // f32, ScaleShape(...)
+  // On a GPU, 1 / scale as its multiplications read it: ReciprocalShape(...).
+  // Tiles of 128x128 have one for each form of the bytes, others one for both.
+  Tensor reciprocal;
+  Tensor transposed_reciprocal;
 };
+
+// f32, what cuBLASLt takes (VEC128 and BLK128x128 scale layouts): one along the
+// axis that is not summed, contiguous along it and padded to 4; for 128x128
+// contiguous along the sum.
+//   tensor [1], row [rows], column [cols]
+//   1x128 [ceil(cols / 128), 4 * ceil(rows / 4)], and 128x1 likewise
+//   128x128 [ceil(rows / 128), 4 * ceil(ceil(cols / 128) / 4)]; with rows and
+//   cols exchanged for the transposed bytes
+// [0] where no GPU multiplies: 1x32 and 32x1. Padding is not read.
+Shape ReciprocalShape(Granularity granularity, int64_t rows, int64_t cols);
 
 }  // namespace octet::float8
 

@@ -179,5 +179,18 @@ TEST(ScalingTest, NamesRoundTrip) {
   EXPECT_EQ(Name(ScaleRounding::kE8m0), "e8m0");
 }
 
+TEST(ScalingTest, ReciprocalsAreAsCublasLtReadsThem) {
+  EXPECT_EQ(ReciprocalShape(Granularity::kTensor, 5, 7), Shape({1}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kRow, 5, 7), Shape({5}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kColumn, 5, 7), Shape({7}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kBlock1x128, 33, 256), Shape({2, 36}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kBlock128x1, 129, 16), Shape({2, 16}));
+  // Five blocks along the sum: padded to eight.
+  EXPECT_EQ(ReciprocalShape(Granularity::kBlock128x128, 130, 640),
+            Shape({2, 8}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kBlock1x32, 5, 64), Shape({0}));
+  EXPECT_EQ(ReciprocalShape(Granularity::kRow, 0, 7), Shape({0}));
+}
+
 }  // namespace
 }  // namespace octet::float8

@@ -59,10 +59,6 @@ std::string Line(absl::string_view name, const TensorView& view,
       absl::StrCat(Name(view.dtype()), " ", view.shape().ToString()), name);
 }
 
-bool IsHighPrecision(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> AmaxReport(const std::string& path,

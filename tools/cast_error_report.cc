@@ -97,17 +97,13 @@ std::string Table(const std::vector<Cells>& rows) {
   return out;
 }
 
-bool IsCastable(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16;
-}
-
 // A matrix that a layer may cast, and no scale: those are rows, columns or
 // single numbers, or stand beside the float8 tensor that they belong to.
 template <typename Tensors>
 absl::StatusOr<bool> IsWorthCasting(const Tensors& tensors,
                                     const std::string& name,
                                     const TensorView& view) {
-  if (!IsCastable(view.dtype()) || view.shape().rank() < 2 ||
+  if (!IsHighPrecision(view.dtype()) || view.shape().rank() < 2 ||
       view.rows() == 1 || view.cols() == 1) {
     return false;
   }
@@ -138,7 +134,7 @@ absl::StatusOr<std::string> ReportOf(const Tensors& tensors,
   int64_t skipped = 0;
   for (const std::string& name : names) {
     OCTET_ASSIGN_OR_RETURN(const TensorView view, tensors.Find(name));
-    if (!tensor.empty() && !IsCastable(view.dtype())) {
+    if (!tensor.empty() && !IsHighPrecision(view.dtype())) {
       return absl::FailedPreconditionError(
           absl::StrCat(path, ": tensor ", name, " is ", Name(view.dtype()),
                        ", not f32, bf16 or f16"));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// How benchmarks run and time work on either device.
+#ifndef OCTET_TESTING_BENCHMARK_DEVICE_H_
+#define OCTET_TESTING_BENCHMARK_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/graph.h"
+#include "base/stream.h"
+
+namespace octet::testing {
+
+// A stream on the device that $OCTET_TEST_DEVICE names; unset: "auto".
+absl::StatusOr<Stream> BenchmarkStream();
+
+// Seconds of one call of `work`, which queues on `stream`: the median of single
+// calls between two events, after two calls that are not counted. The stream is
+// idle before each, so the time of queueing is in it where that is the longer:
+// what a caller waits for. At least `min_calls`, and as many as fit into 0.1 s.
+absl::StatusOr<double> SecondsPerCall(const Stream& stream,
+                                      const std::function<absl::Status()>& work,
+                                      int64_t min_calls = 10);
+
+// The same for work that is captured as a graph.
+absl::StatusOr<double> SecondsPerLaunch(
+    const Stream& stream, const std::function<absl::Status()>& work,
+    int64_t min_calls = 10);
+
+// Bytes read and written per second by copies on the stream's device: on a GPU
+// of 4 GiB, on the CPU of `cpu_bytes` in all. The best of several, measured on
+// the first call.
+absl::StatusOr<double> CopyRate(const Stream& stream, int64_t cpu_bytes);
+
+}  // namespace octet::testing
+
+#endif  // OCTET_TESTING_BENCHMARK_DEVICE_H_
