@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/cuda_status.h"
 #include "base/status_macros.h"
-#include "float8/cuda/amax_kernel.h"
 #include "float8/amax_kernel.h"
+#include "float8/cuda/amax_kernel.h"
 
 namespace octet::float8::internal {
 namespace {

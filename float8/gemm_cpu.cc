@@ -14,10 +14,10 @@
 #include "base/parallel.h"
 #include "base/simd.h"
 #include "base/status_macros.h"
-#include "float8/simd/format_kernel.h"
 #include "float8/gemm_cpu_epilogue_kernel.h"
 #include "float8/gemm_cpu_product_kernel.h"
 #include "float8/gemm_kernel.h"
+#include "float8/simd/format_kernel.h"
 
 namespace octet::float8::internal {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "base/simd.h"
 #include "base/simd_intrinsics.h"
-#include "float8/simd/format_kernel_bits.h"
 #include "float8/format_traits.h"
+#include "float8/simd/format_kernel_bits.h"
 
 namespace octet::float8::internal {
 

@@ -59,8 +59,13 @@ class Tree:
             names = set(re.findall(r'\bname\s*=\s*"([^"]+)"', text))
             for call in re.findall(r'\bdevice_test\(\s*name\s*=\s*"([^"]+)"', text):
                 names |= {call + "_cpu", call + "_cuda"}
-            # Rows of a table of targets: "x_test" as the first of a tuple or a key.
-            names |= set(re.findall(r'^\s*\(?"(\w+)"\s*[,:]', text, re.M))
+            # Tables, [RULE(name = name + "_suffix", ...) for name in ...]: a row is "x" as the first of a tuple or a key.
+            for table in re.findall(r"^\[\n.*?^\]", text, re.M | re.S):
+                rows = set(re.findall(r'^\s*\(?"(\w+)"\s*[,:]', table, re.M))
+                suffix = re.search(r'\bname\s*=\s*name\s*\+\s*"(\w+)"', table)
+                names |= {row + (suffix.group(1) if suffix else "") for row in rows}
+                if "device_test(" in table:
+                    names |= {row + device for row in rows for device in ("_cpu", "_cuda")}
             self._names[package] = names
         return self._names[package]
 

@@ -14,7 +14,9 @@ FILES = {
     "BUILD": "",
     "README.md": "",
     "docs/build.md": "",
-    "float8/BUILD": 'cc_library(\n    name = "cast",\n)\ndevice_test(\n    name = "cast_test",\n)\ncc_library(name = "float8")\n',
+    "float8/BUILD": 'cc_library(\n    name = "cast",\n)\ndevice_test(\n    name = "cast_test",\n)\ncc_library(name = "float8")\n'
+    '[\n    cc_library(\n        name = name + "_cuda",\n    )\n    for name in {\n        "amax": [],\n    }\n]\n'
+    '[\n    device_test(\n        name = name,\n    )\n    for name, srcs in [\n        ("gemm_test", [\n        ]),\n    ]\n]\n',
     "float8/cast.cc": "",
     "float8/cast.h": "",
     "float8/cast_cuda.cu": "",
@@ -50,6 +52,8 @@ class DocsTest(unittest.TestCase):
 
     def test_labels(self):
         self.good("`//float8:cast`, `//float8`, `//float8:cast_test_cuda`, `//...`, `//float8/...`, `//float8:all`, `//float8:cast.h`")
+        self.good("`//float8:amax_cuda`, `//float8:gemm_test_cuda`")
+        self.bad("`//float8:amax`", "//float8:amax")
         self.bad("`//float8:caste`", "//float8:caste")
         self.bad("`//float9:cast`", "no package //float9")
         self.bad("`//nothing/...`", "no folder")
