@@ -15,9 +15,9 @@
 
 #include <cstdint>
 
-namespace octet::float8::internal {
+#include "float8/cuda/types.h"
 
-enum class Fp8 : uint8_t { kE4M3, kE5M2 };
+namespace octet::float8::internal {
 
 inline constexpr unsigned kFullWarp = 0xffffffffu;
 
