@@ -11,11 +11,17 @@
 
 namespace octet {
 
-// OK, or: FailedPrecondition where there is no driver or no GPU, or the call is
-// not allowed while a graph is captured; ResourceExhausted when memory is
-// short, else Internal. The message is `what`
+// OK, or: FailedPrecondition where there is no driver, no GPU or no code for
+// this GPU, or the call is not allowed while a graph is captured;
+// ResourceExhausted when memory is short, else Internal. The message is `what`
 // and CUDA's own text.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
+
+// FailedPrecondition, with the GPU's name and both capabilities, unless GPU
+// `index` has compute capability major.minor or a later one. For a leaf to call
+// where it first meets a GPU; cheap.
+absl::Status CheckComputeCapability(int index, int major, int minor,
+                                    absl::string_view what);
 
 }  // namespace octet
 

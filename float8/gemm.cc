@@ -81,27 +81,13 @@ absl::Status CheckTransposed(absl::string_view name, const Stream& stream,
   return absl::OkStatus();
 }
 
-constexpr int64_t RoundUpTo4(int64_t x) { return CeilDiv(x, 4) * 4; }
-
-// How many elements 1 / scale of a [rows, cols] matrix has, in the layout of
-// Quantized.
-int64_t ReciprocalCount(Granularity granularity, int64_t rows, int64_t cols) {
-  const Tile tile = TileOf(granularity);
-  if (tile.rows == 0 || tile.cols == 0) {
-    return ScaleShape(granularity, rows, cols).num_elements();
-  }
-  const int64_t down = CeilDiv(rows, tile.rows);
-  const int64_t across = CeilDiv(cols, tile.cols);
-  return tile.rows == 1 ? across * RoundUpTo4(down) : down * RoundUpTo4(across);
-}
-
 absl::Status CheckReciprocal(absl::string_view name, const Stream& stream,
-                             const TensorView& reciprocal, int64_t count) {
+                             const TensorView& reciprocal, const Shape& want) {
   if (!IsPresent(reciprocal)) return absl::OkStatus();
   OCTET_RETURN_IF_ERROR(CheckMemory(name, reciprocal, stream));
-  if (reciprocal.dtype() != DType::kF32 || reciprocal.num_elements() != count) {
-    return Invalid(name, " is ", reciprocal.ToString(), ", must be f32 of ",
-                   count, " elements");
+  if (reciprocal.dtype() != DType::kF32 || reciprocal.shape() != want) {
+    return Invalid(name, " is ", reciprocal.ToString(), ", must be f32 ",
+                   want.ToString());
   }
   return absl::OkStatus();
 }
@@ -115,10 +101,10 @@ absl::Status CheckFloat8(absl::string_view name, const Stream& stream,
   const int64_t rows = operand.rows(), cols = operand.cols();
   OCTET_RETURN_IF_ERROR(CheckReciprocal(
       absl::StrCat("reciprocal of ", name), stream, operand.reciprocal,
-      ReciprocalCount(granularity, rows, cols)));
+      ReciprocalShape(granularity, rows, cols)));
   return CheckReciprocal(absl::StrCat("transposed_reciprocal of ", name),
                          stream, operand.transposed_reciprocal,
-                         ReciprocalCount(granularity, cols, rows));
+                         ReciprocalShape(granularity, cols, rows));
 }
 
 absl::Status CheckOperand(absl::string_view name, const Stream& stream,
@@ -211,6 +197,9 @@ GemmOperand OperandOf(const Quantized& q, Transpose transpose) {
   GemmOperand operand = OperandOf(q.data.view(), transpose);
   operand.scale = q.scale;
   operand.granularity = q.plan.granularity;
+  operand.transposed = q.transposed;
+  operand.reciprocal = q.reciprocal;
+  operand.transposed_reciprocal = q.transposed_reciprocal;
   return operand;
 }
 

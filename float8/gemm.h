@@ -31,8 +31,18 @@ namespace octet::float8 {
 
 enum class Transpose : uint8_t { kNo, kYes };
 
-// How partial sums of float8 products are kept on hardware that offers a
-// choice. The CPU is precise.
+// How partial sums of float8 products are kept. The CPU's are f32, always.
+//
+// Hopper's tensor cores add float8 products in a register of about 13 bits
+// below its largest term (beside 448 * 448, terms of 1 are lost). kPrecise adds
+// that register to an f32 sum every 128 products, kFast never does and is up to
+// a tenth faster. Measured on an H200 against double, k from 128 to 32768,
+// normal operands, with and without outliers, and their magnitudes: the error
+// of
+//   kPrecise stays below 2^-9 of sum |a b| for each element, and below 7e-4 of
+//     the result's norm, whatever k is;
+//   kFast grows with k: 5e-4 of the norm at 512, 5e-3 at 32768; where all
+//     products have one sign, 6e-3 and 0.37.
 enum class Accumulation : uint8_t { kPrecise, kFast };
 
 // One operand as it lies in memory: a [rows, cols] matrix whose rows are

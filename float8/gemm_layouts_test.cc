@@ -213,5 +213,20 @@ TEST_F(GemmTest, SizesPastThirtyTwoBits) {
                              HasSubstr("must be [65536, 32784]"))));
 }
 
+// Case 50 at its size: 4.3 GB.
+TEST_F(GemmTest, FullSizePastThirtyTwoBits) {
+  if (stream_.device().kind == DeviceKind::kCpu) {
+    GTEST_SKIP() << "4.3 GB, and minutes";
+  }
+  const Operand a = Constant(kE4M3, 65536, 16, 1.0);
+  const Operand b = Constant(kE4M3, 32784, 16, 1.0);
+  const Tensor out =
+      *Tensor::Zeros(stream_, DType::kBf16, Shape({65536, 32784}));
+  ASSERT_THAT(Gemm(stream_, a.As(), b.As(Transpose::kYes), {}, out), IsOk());
+  for (const int64_t row : {0, 65501, 65535}) {
+    EXPECT_THAT(Values(out.view().RowSlice(row, 1)), Each(16.0)) << row;
+  }
+}
+
 }  // namespace
 }  // namespace octet::float8

@@ -36,20 +36,26 @@ TEST_F(GemmTest, FormatsMix) {
   EXPECT_THAT(Values(out), Each(7.0));
 }
 
-// Case 48 (deepseek-ai/DeepGEMM#37, #50): a small term beside a large one, all
-// within f32.
-TEST_F(GemmTest, SumsAreF32) {
+// Case 48 (deepseek-ai/DeepGEMM#37, #50): small terms beside a large one, all
+// within f32. A tensor core loses those that share its register with the large
+// one: 128 products, or all of k if it may be fast, which so is seen to arrive.
+TEST_F(GemmTest, SumsOfSmallTermsBesideALargeOne) {
   for (const auto& [k, exact] : {std::pair<int64_t, double>{32, 200735},
                                  std::pair<int64_t, double>{256, 200959}}) {
     const auto f = [](int64_t, int64_t i) { return i == 0 ? 448.0 : 1.0; };
     const Operand a = MakeOperand(kE4M3, 16, k, f);
     const Operand b = MakeOperand(kE4M3, 16, k, f);
-    const std::vector<double> got = Run(a.As(), b.As(Transpose::kYes), 16, 16);
+    GemmOptions fast;
+    fast.accumulation = Accumulation::kFast;
+    const auto precise_sums = Run(a.As(), b.As(Transpose::kYes), 16, 16);
+    const auto fast_sums = Run(a.As(), b.As(Transpose::kYes), 16, 16, fast);
     if (stream_.device().kind == DeviceKind::kCpu) {
-      EXPECT_THAT(got, Each(exact));
+      EXPECT_THAT(precise_sums, Each(exact));
+      EXPECT_THAT(fast_sums, Each(exact));
     } else {
-      // Tensor cores keep fewer bits of the smaller terms.
-      EXPECT_THAT(got, Each(::testing::DoubleNear(exact, 64)));
+      EXPECT_THAT(precise_sums, Each(::testing::DoubleNear(exact, 127)));
+      EXPECT_THAT(fast_sums, Each(::testing::DoubleNear(exact, k - 1)));
+      EXPECT_EQ(precise_sums[0] > fast_sums[0], k > 128);
     }
     EXPECT_THAT(Run(a.As(), b.As(Transpose::kYes), 16, 16, {}, DType::kBf16),
                 Each(200704.0));
@@ -126,7 +132,6 @@ TEST_F(GemmTest, SameBitsEveryTime) {
 }
 
 TEST_F(GemmTest, F64) {
-  if (stream_.device().kind != DeviceKind::kCpu) GTEST_SKIP() << "CPU only";
   const Operand a = MakeOperand(DType::kF64, 3, 4, [](int64_t i, int64_t k) {
     return 1.0 + 1e-12 * (i * 4 + k);
   });
@@ -141,6 +146,32 @@ TEST_F(GemmTest, F64) {
   ASSERT_THAT(Gemm(stream_, a.As(), b.As(Transpose::kYes), options, out),
               IsOk());
   EXPECT_DOUBLE_EQ(Values(out)[0], 5.0 + 6e-12);
+  const Tensor bias =
+      Make(DType::kF64, Shape({5}), {1e-13, 0.0, 0.0, 0.0, 1e-13});
+  options.beta = 0.0f;
+  options.bias = bias;
+  ASSERT_THAT(Gemm(stream_, a.As(), b.As(Transpose::kYes), options, out),
+              IsOk());
+  EXPECT_DOUBLE_EQ(Values(out)[0], 4.0 + 6e-12 + 1e-13);
+}
+
+// Operands of two types, as where a float32 gradient meets bf16 weights.
+TEST_F(GemmTest, MixedF32AndBf16) {
+  const Operand narrow = MakeOperand(DType::kBf16, 33, 17, A41);
+  const Operand wide = MakeOperand(DType::kF32, 17, 9, B41);
+  std::vector<double> want(33 * 9, 0.0);
+  for (int64_t i = 0; i < 33 * 9; ++i) {
+    for (int64_t k = 0; k < 17; ++k) want[i] += A41(i / 9, k) * B41(k, i % 9);
+  }
+  for (const DType out : {DType::kF32, DType::kBf16, DType::kF16}) {
+    EXPECT_EQ(Run(narrow.As(), wide.As(), 33, 9, {}, out), want);
+    std::vector<double> transposed(want.size());
+    for (int64_t i = 0; i < 33 * 9; ++i)
+      transposed[i % 9 * 33 + i / 9] = want[i];
+    EXPECT_EQ(Run(wide.As(Transpose::kYes), narrow.As(Transpose::kYes), 9, 33,
+                  {}, out),
+              transposed);
+  }
 }
 
 // Case 46 (pytorch/pytorch#162091): no output type. Case 33
@@ -189,7 +220,7 @@ TEST_F(GemmTest, Refuses) {
   x.reciprocal = flat;
   expect(x, b.As(), {}, out,
          AllOf(HasSubstr("reciprocal of a is f32 [16]"),
-               HasSubstr("must be f32 of 1 elements")));
+               HasSubstr("must be f32 [1]")));
   x = GemmOperand();
   x.transposed = plain.data;
   expect(x, b.As(), {}, out, HasSubstr("only float8 may come without data"));

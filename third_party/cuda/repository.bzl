@@ -45,7 +45,7 @@ def _fetch_wheels(ctx):
         return None, "python3 was not found on PATH"
     if ctx.execute([python, "-m", "pip", "--version"]).return_code != 0:
         return None, "%s has no pip: install Debian's python3-pip" % python
-    ctx.report_progress("Fetching NVIDIA's wheels (about 105 MB)")
+    ctx.report_progress("Fetching NVIDIA's wheels (about 530 MB)")
     got = ctx.execute([
         python,
         "-m",
@@ -177,6 +177,27 @@ cc_library(
 )
 """
 
+# A shared library: the static one is 780 MB. Found again when the program runs
+# where it was linked, or by the machine's own search path.
+_CUBLASLT = """
+cc_library(
+    name = "cublasLt",
+    linkopts = [
+        "-L{lib}",
+        "-l:{file}",
+        "-Wl,-rpath,{lib}",
+    ],
+    deps = [":cudart"],
+)
+"""
+
+def _cublaslt(ctx, lib):
+    """The target, or an error that names what the toolkit lacks."""
+    for file in ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"]:
+        if ctx.path(lib + "/" + file).exists:
+            return _CUBLASLT.format(lib = lib, file = file)
+    fail("no libcublasLt.so in %s: install the toolkit's cuBLAS, or build with --config=cpu" % lib)
+
 def _impl(ctx):
     workspace_file(ctx)
     mode = ctx.os.environ.get("OCTET_CUDA", "auto")
@@ -192,14 +213,15 @@ def _impl(ctx):
         ctx.file("defs.bzl", _defs(found = False))
         ctx.file("BUILD", _HEAD + "".join([
             "\ncc_library(name = \"%s\")\n" % name
-            for name in ["headers", "cccl", "cudart"]
+            for name in ["headers", "cccl", "cudart", "cublasLt"]
         ]))
         return
 
     version = _output(ctx, root + "/bin/nvcc", "--version")
     gcc, clang = _newest_hosts(ctx.read(root + "/include/crt/host_config.h"))
     ctx.symlink(root + "/include", "include")
-    ctx.file("BUILD", _HEAD + _LIBRARIES.format(lib = _lib_dir(ctx, root)))
+    lib = _lib_dir(ctx, root)
+    ctx.file("BUILD", _HEAD + _LIBRARIES.format(lib = lib) + _cublaslt(ctx, lib))
 
     # An input of every CUDA compile action, so that another toolkit rebuilds.
     ctx.file("fingerprint.txt", version)
