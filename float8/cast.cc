@@ -9,6 +9,18 @@
 #include "float8/cast_kernel.h"
 
 namespace octet::float8 {
+namespace {
+
+absl::Status CheckDevice(const Stream& stream, absl::string_view what,
+                         const TensorView& view) {
+  if (view.device() == stream.device()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cast: ", what, " is ", view.ToString(),
+                   ", the stream is on ", stream.device().ToString()));
+}
+
+}  // namespace
+
 namespace internal {
 
 KernelSlot<CastKernel>& CastSlot() {
@@ -42,6 +54,20 @@ CastForm FormOf(const Quantized& q) {
   form.reciprocal = q.reciprocal;
   form.transposed_reciprocal = q.transposed_reciprocal;
   return form;
+}
+
+absl::Status CheckCastInput(const Stream& stream, const TensorView& in,
+                            const CastPlan& plan) {
+  if (!IsFloat8(plan.dtype) || plan.dtype == DType::kF8E8M0) {
+    return absl::InvalidArgumentError(absl::StrCat("cast: the plan's dtype is ",
+                                                   Name(plan.dtype),
+                                                   ", not f8_e4m3 or f8_e5m2"));
+  }
+  if (!IsHighPrecision(in.dtype())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cast: in is ", in.ToString(), ", not f32, bf16 or f16"));
+  }
+  return CheckDevice(stream, "in", in);
 }
 
 absl::Status FitQuantized(const TensorView& in, const CastPlan& plan,
@@ -88,28 +114,6 @@ absl::Status FitQuantized(const TensorView& in, const CastPlan& plan,
 }  // namespace internal
 
 namespace {
-
-absl::Status CheckDevice(const Stream& stream, absl::string_view what,
-                         const TensorView& view) {
-  if (view.device() == stream.device()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("cast: ", what, " is ", view.ToString(),
-                   ", the stream is on ", stream.device().ToString()));
-}
-
-absl::Status CheckInput(const Stream& stream, const TensorView& in,
-                        const CastPlan& plan) {
-  if (!IsFloat8(plan.dtype) || plan.dtype == DType::kF8E8M0) {
-    return absl::InvalidArgumentError(absl::StrCat("cast: the plan's dtype is ",
-                                                   Name(plan.dtype),
-                                                   ", not f8_e4m3 or f8_e5m2"));
-  }
-  if (!IsHighPrecision(in.dtype())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cast: in is ", in.ToString(), ", not f32, bf16 or f16"));
-  }
-  return CheckDevice(stream, "in", in);
-}
 
 absl::Status CheckScale(const Stream& stream, absl::string_view what,
                         const TensorView& scale, Granularity granularity,
@@ -160,7 +164,7 @@ absl::Status Cast(const Stream& stream, const TensorView& in,
 absl::Status Cast(const Stream& stream, const TensorView& in,
                   const CastPlan& plan, const CastOptions& options,
                   Quantized* out) {
-  OCTET_RETURN_IF_ERROR(CheckInput(stream, in, plan));
+  OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, plan));
   OCTET_RETURN_IF_ERROR(
       CheckOptions(stream, in, plan, options, options.seen_amax, "seen_amax"));
   OCTET_ASSIGN_OR_RETURN(internal::CastKernel* const kernel,
@@ -173,7 +177,7 @@ absl::Status Cast(const Stream& stream, const TensorView& in,
 absl::Status CastWithScale(const Stream& stream, const TensorView& in,
                            const TensorView& scale, const CastPlan& plan,
                            const CastOptions& options, Quantized* out) {
-  OCTET_RETURN_IF_ERROR(CheckInput(stream, in, plan));
+  OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, plan));
   OCTET_RETURN_IF_ERROR(CheckScale(stream, "scale", scale, plan.granularity,
                                    in.rows(), in.cols()));
   OCTET_RETURN_IF_ERROR(CheckOptions(stream, in, plan, options,
@@ -194,7 +198,7 @@ absl::Status CastPair(const Stream& stream, const TensorView& in,
   }
   std::vector<internal::CastForm> forms;
   for (const CastTarget& target : {first, second}) {
-    OCTET_RETURN_IF_ERROR(CheckInput(stream, in, target.plan));
+    OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, target.plan));
     OCTET_RETURN_IF_ERROR(
         internal::FitQuantized(in, target.plan, target.layout, target.out));
     forms.push_back(internal::FormOf(*target.out));
@@ -207,7 +211,7 @@ absl::Status CastPair(const Stream& stream, const TensorView& in,
 absl::Status CastMany(const Stream& stream, absl::Span<const CastJob> jobs) {
   std::vector<internal::CastItem> items;
   for (const CastJob& job : jobs) {
-    OCTET_RETURN_IF_ERROR(CheckInput(stream, job.in, job.plan));
+    OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, job.in, job.plan));
   }
   OCTET_ASSIGN_OR_RETURN(internal::CastManyKernel* const kernel,
                          internal::CastManySlot().Get(stream.device()));

@@ -70,6 +70,10 @@ absl::Status DequantizeCpu(const Stream& stream, const CastForm& form,
 // Views of a Quantized whose tensors are allocated.
 CastForm FormOf(const Quantized& q);
 
+// InvalidArgument unless `in` can be cast by `plan` on the stream's device.
+absl::Status CheckCastInput(const Stream& stream, const TensorView& in,
+                            const CastPlan& plan);
+
 // Allocates the tensors of a [rows, cols] matrix in `out` unless they fit.
 absl::Status FitQuantized(const TensorView& in, const CastPlan& plan,
                           CastLayout layout, Quantized* out);

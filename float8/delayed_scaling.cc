@@ -7,102 +7,93 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "float8/amax.h"
-#include "float8/cast.h"
+#include "float8/delayed_scaling_kernel.h"
 
 namespace octet::float8 {
-namespace {
+namespace internal {
 
-// One f32 between host and device. On a GPU this waits for the queued work.
-absl::StatusOr<float> ReadBack(const Stream& stream, const TensorView& one) {
-  float value = 0.0f;
-  const TensorView host(&value, DType::kF32, one.shape());
-  OCTET_RETURN_IF_ERROR(Copy(stream, one, host));
-  OCTET_RETURN_IF_ERROR(stream.Synchronize());
-  return value;
+KernelSlot<DelayedCastKernel>& DelayedCastSlot() {
+  static KernelSlot<DelayedCastKernel> slot("//float8:delayed_scaling_cuda",
+                                            &DelayedCastCpu);
+  return slot;
 }
 
-absl::StatusOr<Tensor> MakeScalar(const Stream& stream) {
-  return Tensor::Allocate(DType::kF32, ScaleShape(Granularity::kTensor, 1, 1),
-                          stream.device());
+KernelSlot<DelayedAdvanceKernel>& DelayedAdvanceSlot() {
+  static KernelSlot<DelayedAdvanceKernel> slot("//float8:delayed_scaling_cuda",
+                                               &DelayedAdvanceCpu);
+  return slot;
 }
 
-absl::StatusOr<Tensor> ScaleTensor(const Stream& stream, float scale) {
-  OCTET_ASSIGN_OR_RETURN(Tensor tensor, MakeScalar(stream));
-  const TensorView host(&scale, DType::kF32, tensor.shape());
-  OCTET_RETURN_IF_ERROR(Copy(stream, host, tensor));
-  // `scale` is on this stack.
-  OCTET_RETURN_IF_ERROR(stream.Synchronize());
-  return tensor;
-}
+}  // namespace internal
 
-}  // namespace
+using internal::kDelayedAmax;
+using internal::kDelayedFilled;
+using internal::kDelayedHistory;
 
 DelayedScale::DelayedScale(const DelayedScalingOptions& options)
-    : options_(options) {}
+    : options_(options),
+      host_(kDelayedHistory + std::max<int64_t>(options.history_length, 1)) {}
+
+absl::Status DelayedScale::Place(const Stream& stream) {
+  const Shape shape({static_cast<int64_t>(host_.size())});
+  if (device_.view().data() == nullptr ||
+      device_.view().device() != stream.device()) {
+    if (placed_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "delayed scaling: the history is on ", stream_.device().ToString(),
+          ", the stream is on ", stream.device().ToString(),
+          "; Save and Restore move it"));
+    }
+    OCTET_ASSIGN_OR_RETURN(
+        device_, Tensor::Allocate(DType::kF32, shape, stream.device()));
+  }
+  stream_ = stream;
+  if (placed_) return absl::OkStatus();
+  const TensorView host(host_.data(), DType::kF32, shape);
+  OCTET_RETURN_IF_ERROR(octet::Copy(stream, host, device_));
+  placed_ = true;
+  return absl::OkStatus();
+}
 
 absl::Status DelayedScale::Cast(const Stream& stream, const TensorView& in,
-                                const CastPlan& plan, Quantized* out) {
+                                const CastPlan& plan, CastLayout layout,
+                                Quantized* out) {
   if (plan.granularity != Granularity::kTensor) {
     return absl::InvalidArgumentError(
         absl::StrCat("delayed scaling: granularity is ", Name(plan.granularity),
                      ", must be ", Name(Granularity::kTensor)));
   }
-  if (!IsFloat8(plan.dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "delayed scaling: ", Name(plan.dtype), " is not a float8 format"));
-  }
-  const auto cast_by = [&](float amax, const TensorView& seen) -> absl::Status {
-    const float scale =
-        std::ldexp(ScaleFor(amax, plan.dtype, plan.rounding), -options_.margin);
-    OCTET_ASSIGN_OR_RETURN(const Tensor tensor, ScaleTensor(stream, scale));
-    CastOptions options;
-    options.seen_amax = seen;
-    return CastWithScale(stream, in, tensor, plan, options, out);
-  };
-
-  OCTET_ASSIGN_OR_RETURN(const Tensor seen, MakeScalar(stream));
-  float current = 0.0f;
-  if (amax_ > 0.0f) {
-    OCTET_RETURN_IF_ERROR(cast_by(amax_, seen));
-    OCTET_ASSIGN_OR_RETURN(current, ReadBack(stream, seen));
-    if (!std::isfinite(current)) return cast_by(current, TensorView());
-  } else {
-    OCTET_RETURN_IF_ERROR(Amax(stream, in, Granularity::kTensor, seen));
-    OCTET_ASSIGN_OR_RETURN(current, ReadBack(stream, seen));
-    OCTET_RETURN_IF_ERROR(cast_by(current, TensorView()));
-    if (!std::isfinite(current)) return absl::OkStatus();
-    amax_ = current;
-  }
-  pending_amax_ = std::max(pending_amax_, current);
-  used_ = true;
-  return absl::OkStatus();
+  OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, plan));
+  OCTET_ASSIGN_OR_RETURN(internal::DelayedCastKernel* const kernel,
+                         internal::DelayedCastSlot().Get(stream.device()));
+  OCTET_RETURN_IF_ERROR(Place(stream));
+  OCTET_RETURN_IF_ERROR(internal::FitQuantized(in, plan, layout, out));
+  return kernel(stream, in, device_, options_.margin, internal::FormOf(*out));
 }
 
-float DelayedScale::HistoryAmax() const {
-  if (history_.empty()) return 0.0f;
-  if (options_.reduction == AmaxReduction::kMostRecent) return history_.front();
-  return *std::max_element(history_.begin(), history_.end());
-}
-
-void DelayedScale::Advance() {
-  if (!used_) return;
-  const int64_t length = std::max<int64_t>(options_.history_length, 1);
-  history_.insert(history_.begin(), pending_amax_);
-  history_.resize(length, 0.0f);
-  amax_ = HistoryAmax();
-  pending_amax_ = 0.0f;
-  used_ = false;
+absl::Status DelayedScale::Advance() {
+  // What only the host holds was not used since.
+  if (!placed_) return absl::OkStatus();
+  OCTET_ASSIGN_OR_RETURN(internal::DelayedAdvanceKernel* const kernel,
+                         internal::DelayedAdvanceSlot().Get(stream_.device()));
+  return kernel(stream_, device_, options_.reduction);
 }
 
 void DelayedScale::Reset() {
-  history_.clear();
-  amax_ = 0.0f;
-  pending_amax_ = 0.0f;
-  used_ = false;
+  std::fill(host_.begin(), host_.end(), 0.0f);
+  placed_ = false;
 }
 
-std::vector<float> DelayedScale::Save() const { return history_; }
+absl::StatusOr<std::vector<float>> DelayedScale::Save() const {
+  std::vector<float> state = host_;
+  if (placed_) {
+    const TensorView to(state.data(), DType::kF32, device_.shape());
+    OCTET_RETURN_IF_ERROR(octet::Copy(stream_, device_, to));
+    OCTET_RETURN_IF_ERROR(stream_.Synchronize());
+  }
+  if (state[kDelayedFilled] == 0.0f) return std::vector<float>();
+  return std::vector<float>(state.begin() + kDelayedHistory, state.end());
+}
 
 absl::Status DelayedScale::Restore(absl::Span<const float> history) {
   for (size_t i = 0; i < history.size(); ++i) {
@@ -114,9 +105,13 @@ absl::Status DelayedScale::Restore(absl::Span<const float> history) {
   }
   Reset();
   if (history.empty()) return absl::OkStatus();
-  history_.assign(history.begin(), history.end());
-  history_.resize(std::max<int64_t>(options_.history_length, 1), 0.0f);
-  amax_ = HistoryAmax();
+  const auto first = host_.begin() + kDelayedHistory;
+  std::copy_n(history.begin(),
+              std::min<size_t>(history.size(), host_.end() - first), first);
+  host_[kDelayedFilled] = 1.0f;
+  host_[kDelayedAmax] = options_.reduction == AmaxReduction::kMostRecent
+                            ? *first
+                            : *std::max_element(first, host_.end());
   return absl::OkStatus();
 }
 

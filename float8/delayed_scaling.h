@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/stream.h"
 #include "base/tensor.h"
@@ -36,30 +37,33 @@ class DelayedScale {
   // Casts by the current scale and records the amax. plan.granularity is
   // kTensor.
   absl::Status Cast(const Stream& stream, const TensorView& in,
-                    const CastPlan& plan, Quantized* out);
+                    const CastPlan& plan, CastLayout layout, Quantized* out);
 
-  // Rolls the history if the tensor was used since the last call.
-  void Advance();
+  // Rolls the history if the tensor was used since the last call. Queued on the
+  // stream of the last cast.
+  absl::Status Advance();
 
   // Forgets everything: the next use takes the tensor's own amax. For weights
   // that were replaced.
   void Reset();
 
-  // Newest first; empty before first use. Restore takes any length: missing
-  // entries are zeros, surplus ones are dropped, none means Reset.
-  // InvalidArgument for an entry that is negative or not finite.
-  std::vector<float> Save() const;
+  // Newest first; empty before first use. Waits for the stream of the last
+  // cast. Restore takes any length: missing entries are zeros, surplus ones are
+  // dropped, none means Reset. InvalidArgument for an entry that is negative or
+  // not finite.
+  absl::StatusOr<std::vector<float>> Save() const;
   absl::Status Restore(absl::Span<const float> history);
 
  private:
-  // What the history says: 0 for nothing.
-  float HistoryAmax() const;
+  // Puts the state on the stream's device.
+  absl::Status Place(const Stream& stream);
 
   DelayedScalingOptions options_;
-  std::vector<float> history_;  // newest first; empty or history_length entries
-  float amax_ = 0.0f;           // of the current scale; 0 before first use
-  float pending_amax_ = 0.0f;   // largest since the last Advance
-  bool used_ = false;           // since the last Advance
+  // Of delayed_scaling_kernel.h. The host's copy counts until a cast places it.
+  std::vector<float> host_;
+  Tensor device_;
+  bool placed_ = false;
+  Stream stream_;
 };
 
 }  // namespace octet::float8

@@ -10,41 +10,68 @@
 namespace octet::float8 {
 namespace {
 
-// By plan: from the tensor itself, or from its history.
-absl::Status CastOperand(const Stream& stream, absl::string_view name,
-                         const OperandPlan& plan, const TensorView& in,
-                         DelayedScale* history, Quantized* out) {
-  if (plan.mode == ScalingMode::kDynamic) {
-    return Cast(stream, in, plan.cast, out);
-  }
-  if (history == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("linear: ", name, " has delayed scaling and no history"));
-  }
-  return history->Cast(stream, in, plan.cast, out);
-}
-
 bool SameForm(const OperandPlan& x, const OperandPlan& y) {
   return x.is_float8 == y.is_float8 && x.mode == y.mode && x.cast == y.cast;
 }
 
+// An operand's two multiplications sum over its columns and its rows, in this
+// order. The CPU reads bytes as they lie for both.
+CastLayout LayoutFor(const Stream& stream, bool over_columns, bool over_rows) {
+  if (stream.device().kind == DeviceKind::kCpu || !over_rows) {
+    return CastLayout::kRowMajor;
+  }
+  return over_columns ? CastLayout::kBoth : CastLayout::kTransposed;
+}
+
+// By plan: from the tensor itself, or from its history.
+absl::Status CastOperand(const Stream& stream, absl::string_view name,
+                         const LinearSource& source, const OperandPlan& plan,
+                         CastLayout layout, Quantized* out) {
+  CastOptions options;
+  options.layout = layout;
+  if (plan.mode == ScalingMode::kDynamic) {
+    if (plan.cast.granularity == Granularity::kTensor) {
+      options.known_amax = source.amax;
+    }
+    return Cast(stream, source.value, plan.cast, options, out);
+  }
+  if (source.history == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("linear: ", name, " has delayed scaling and no history"));
+  }
+  return source.history->Cast(stream, source.value, plan.cast, layout, out);
+}
+
+void Clear(Quantized* q) {
+  if (q->scale.view().present()) *q = Quantized();
+}
+
 // Casts for the two multiplications; one cast serves both where it can.
 absl::Status PrepareOperand(const Stream& stream, absl::string_view name,
+                            const LinearSource& source,
                             const OperandPlan& first, const OperandPlan& second,
-                            const TensorView& value, DelayedScale* history,
                             LinearOperand* out) {
-  out->value = value;
-  if (first.is_float8) {
-    OCTET_RETURN_IF_ERROR(
-        CastOperand(stream, name, first, value, history, &out->first));
-  } else {
-    out->first = Quantized();
+  out->value = source.value;
+  const bool same = SameForm(first, second);
+  if (!first.is_float8) Clear(&out->first);
+  if (!second.is_float8 || same) Clear(&out->second);
+  if (first.is_float8 && second.is_float8 && !same &&
+      first.mode == ScalingMode::kDynamic &&
+      second.mode == ScalingMode::kDynamic) {
+    return CastPair(
+        stream, source.value,
+        {first.cast, LayoutFor(stream, true, false), &out->first},
+        {second.cast, LayoutFor(stream, false, true), &out->second});
   }
-  if (second.is_float8 && !SameForm(first, second)) {
-    OCTET_RETURN_IF_ERROR(
-        CastOperand(stream, name, second, value, history, &out->second));
-  } else {
-    out->second = Quantized();
+  if (first.is_float8) {
+    OCTET_RETURN_IF_ERROR(CastOperand(stream, name, source, first,
+                                      LayoutFor(stream, true, same),
+                                      &out->first));
+  }
+  if (second.is_float8 && !same) {
+    OCTET_RETURN_IF_ERROR(CastOperand(stream, name, source, second,
+                                      LayoutFor(stream, false, true),
+                                      &out->second));
   }
   return absl::OkStatus();
 }
@@ -56,7 +83,7 @@ absl::StatusOr<GemmOperand> FormFor(absl::string_view name,
                                     const Quantized& made,
                                     Transpose transpose) {
   if (!plan.is_float8) return OperandOf(operand.value, transpose);
-  if (made.data.view().data() == nullptr && operand.value.num_elements() > 0) {
+  if (!made.scale.view().present()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "linear: ", name, " was not prepared for a recipe that wants it as ",
         Name(plan.cast.dtype), " by ", Name(plan.cast.granularity)));
@@ -86,17 +113,13 @@ GemmOptions OptionsOf(const GemmPlan& plan, GradientMode mode) {
 }  // namespace
 
 absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
-                          const TensorView& x, DelayedScale* history,
-                          LinearOperand* out) {
-  return PrepareOperand(stream, "x", recipe.forward.a, recipe.wgrad.b, x,
-                        history, out);
+                          const LinearSource& x, LinearOperand* out) {
+  return PrepareOperand(stream, "x", x, recipe.forward.a, recipe.wgrad.b, out);
 }
 
 absl::Status PrepareWeight(const Stream& stream, const Recipe& recipe,
-                           const TensorView& w, DelayedScale* history,
-                           LinearOperand* out) {
-  return PrepareOperand(stream, "w", recipe.forward.b, recipe.dgrad.b, w,
-                        history, out);
+                           const LinearSource& w, LinearOperand* out) {
+  return PrepareOperand(stream, "w", w, recipe.forward.b, recipe.dgrad.b, out);
 }
 
 absl::Status LinearForward(const Stream& stream, const Recipe& recipe,
@@ -114,7 +137,7 @@ absl::Status LinearForward(const Stream& stream, const Recipe& recipe,
 
 absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
-                            const TensorView& g, DelayedScale* history,
+                            const LinearSource& g, LinearOperand* casts,
                             const LinearGradients& gradients) {
   const bool wants_dx = gradients.dx.present();
   const bool wants_dw = gradients.dw.present();
@@ -122,13 +145,12 @@ absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
   OperandPlan dgrad_g = recipe.dgrad.a, wgrad_g = recipe.wgrad.a;
   dgrad_g.is_float8 = dgrad_g.is_float8 && wants_dx;
   wgrad_g.is_float8 = wgrad_g.is_float8 && wants_dw;
-  LinearOperand grad;
   OCTET_RETURN_IF_ERROR(
-      PrepareOperand(stream, "g", dgrad_g, wgrad_g, g, history, &grad));
+      PrepareOperand(stream, "g", g, dgrad_g, wgrad_g, casts));
   if (wants_dx) {
     OCTET_ASSIGN_OR_RETURN(
         const GemmOperand a,
-        FormFor("g", grad, recipe.dgrad.a, grad.first, Transpose::kNo));
+        FormFor("g", *casts, recipe.dgrad.a, casts->first, Transpose::kNo));
     OCTET_ASSIGN_OR_RETURN(
         const GemmOperand b,
         FormFor("w", w, recipe.dgrad.b,
@@ -140,7 +162,7 @@ absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
   if (wants_dw) {
     OCTET_ASSIGN_OR_RETURN(
         const GemmOperand a,
-        FormFor("g", grad, recipe.wgrad.a, SecondOf(grad, dgrad_g, wgrad_g),
+        FormFor("g", *casts, recipe.wgrad.a, SecondOf(*casts, dgrad_g, wgrad_g),
                 Transpose::kYes));
     OCTET_ASSIGN_OR_RETURN(
         const GemmOperand b,

@@ -6,10 +6,14 @@
 //   dw [n, k]: f32 or bf16, overwritten or accumulated into
 //
 // Knows recipe, cast and gemm, which do not know each other. Each operand is
-// cast once for every distinct plan: weights once per optimizer step, an input
-// once for all layers that read it. What backward needs is kept as the recipe's
-// wgrad plan wants it: in float8 unless that multiplication is in high
-// precision.
+// read once for both multiplications that want it, where they and the device
+// allow: weights once per optimizer step, an input once for all layers that
+// read it. What backward needs is kept as the recipe's wgrad plan wants it: in
+// float8 unless that multiplication is in high precision.
+//
+// Operands own their memory and are filled again in place, so calls after the
+// first neither allocate nor wait for the device, and may be captured in a
+// graph (base/graph.h).
 #ifndef OCTET_FLOAT8_LINEAR_H_
 #define OCTET_FLOAT8_LINEAR_H_
 
@@ -25,7 +29,9 @@
 namespace octet::float8 {
 
 // One operand in the forms its two multiplications want. `second` is empty when
-// both want the same form, or when it is not float8 there.
+// both want the same scales, or when it is not float8 there. On a GPU the first
+// form's bytes are as they lie and the second's transposed, which is how sums
+// run along contiguous memory; one Quantized may hold both.
 struct LinearOperand {
   TensorView value;  // the operand itself; must outlive this
   Quantized first;   // forward's form (x, w), or dgrad's (g)
@@ -39,17 +45,25 @@ struct LinearState {
   DelayedScale grad_output;
 };
 
-// Casts x for forward and wgrad. The result serves every layer of this recipe
-// that reads x, and is what backward needs of it: where wgrad is in float8,
-// `value` is not read again. `history` is used by delayed scaling only.
-absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
-                          const TensorView& x, DelayedScale* history,
-                          LinearOperand* out);
+// What an operand is cast from.
+struct LinearSource {
+  TensorView value;
+  // f32 [1, 1]: the amax of all of it, where whoever made it knows that; else
+  // absent. For dynamic scaling of a whole tensor, which then reads it once.
+  TensorView amax = {};
+  DelayedScale* history = nullptr;  // for delayed scaling
+};
 
-// Casts w for forward and dgrad: again whenever the weights change.
+// Casts x for forward and wgrad. The result serves every layer of this recipe
+// that reads x, and is what backward needs of it: where wgrad is in float8, the
+// value is not read again.
+absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
+                          const LinearSource& x, LinearOperand* out);
+
+// Casts w for forward and dgrad: again whenever the weights change, not for
+// each microbatch.
 absl::Status PrepareWeight(const Stream& stream, const Recipe& recipe,
-                           const TensorView& w, DelayedScale* history,
-                           LinearOperand* out);
+                           const LinearSource& w, LinearOperand* out);
 
 // y = x w^T (+ bias [n], absent for none). Overwrites y.
 absl::Status LinearForward(const Stream& stream, const Recipe& recipe,
@@ -59,16 +73,18 @@ absl::Status LinearForward(const Stream& stream, const Recipe& recipe,
 enum class GradientMode : uint8_t { kOverwrite, kAccumulate };
 
 // dx = g w, dw = g^T x; an absent dx or dw is skipped. `dx_mode` lets layers
-// that share an input add their parts. `history` is g's.
+// that share an input add their parts.
 struct LinearGradients {
   TensorView dx;
   GradientMode dx_mode = GradientMode::kOverwrite;
   TensorView dw;
   GradientMode dw_mode = GradientMode::kAccumulate;
 };
+// `casts` receives the forms of g: memory that the caller keeps for the next
+// call.
 absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
-                            const TensorView& g, DelayedScale* history,
+                            const LinearSource& g, LinearOperand* casts,
                             const LinearGradients& gradients);
 
 }  // namespace octet::float8

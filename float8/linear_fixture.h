@@ -81,8 +81,9 @@ struct Layer {
   absl::Status Forward(const TensorView& x_value, const TensorView& w_value,
                        const TensorView& bias = {}) {
     absl::Status status =
-        PrepareInput(stream, recipe, x_value, &state.input, &x);
-    status.Update(PrepareWeight(stream, recipe, w_value, &state.weight, &w));
+        PrepareInput(stream, recipe, {x_value, {}, &state.input}, &x);
+    status.Update(
+        PrepareWeight(stream, recipe, {w_value, {}, &state.weight}, &w));
     status.Update(LinearForward(stream, recipe, x, w, bias, y));
     return status;
   }
@@ -93,14 +94,14 @@ struct Layer {
     gradients.dx_mode = dx_mode;
     gradients.dw = dw;
     gradients.dw_mode = dw_mode;
-    return LinearBackward(stream, recipe, x, w, g, &state.grad_output,
-                          gradients);
+    return LinearBackward(stream, recipe, x, w, {g, {}, &state.grad_output},
+                          &g_casts, gradients);
   }
 
   Stream stream;
   Recipe recipe;
   LinearState state;
-  LinearOperand x, w;
+  LinearOperand x, w, g_casts;
   Tensor y, dx, dw;
 };
 

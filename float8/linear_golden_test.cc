@@ -62,16 +62,18 @@ absl::Status RunLayer(const Stream& stream, const Recipe& recipe,
   OCTET_ASSIGN_OR_RETURN(const Tensor dw, make(w_memory->shape()));
   LinearState state;
   OCTET_RETURN_IF_ERROR(
-      PrepareInput(stream, recipe, *x_memory, &state.input, x));
+      PrepareInput(stream, recipe, {*x_memory, {}, &state.input}, x));
   OCTET_RETURN_IF_ERROR(
-      PrepareWeight(stream, recipe, *w_memory, &state.weight, w));
+      PrepareWeight(stream, recipe, {*w_memory, {}, &state.weight}, w));
   OCTET_RETURN_IF_ERROR(LinearForward(stream, recipe, *x, *w, TensorView(), y));
+  LinearOperand g_casts;
   LinearGradients gradients;
   gradients.dx = dx;
   gradients.dw = dw;
   gradients.dw_mode = GradientMode::kOverwrite;
-  OCTET_RETURN_IF_ERROR(
-      LinearBackward(stream, recipe, *x, *w, g, &state.grad_output, gradients));
+  OCTET_RETURN_IF_ERROR(LinearBackward(stream, recipe, *x, *w,
+                                       {g, {}, &state.grad_output}, &g_casts,
+                                       gradients));
   OCTET_RETURN_IF_ERROR(stream.Synchronize());
   OCTET_ASSIGN_OR_RETURN(out->y, ToHost(stream, y));
   OCTET_ASSIGN_OR_RETURN(out->dx, ToHost(stream, dx));

@@ -62,14 +62,16 @@ TEST_F(LinearTest, AbsentGradientsAreSkipped) {
     LinearGradients gradients;
     gradients.dw = one.dw;
     gradients.dw_mode = kOverwrite;
-    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w, g,
-                               &one.state.grad_output, gradients),
+    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w,
+                               {g, {}, &one.state.grad_output}, &one.g_casts,
+                               gradients),
                 IsOk());
     EXPECT_THAT(Host(one.dw).view(), BitwiseEq(Host(both.dw)));
     gradients = {};
     gradients.dx = one.dx;
-    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w, g,
-                               &one.state.grad_output, gradients),
+    ASSERT_THAT(LinearBackward(stream_, recipe, one.x, one.w,
+                               {g, {}, &one.state.grad_output}, &one.g_casts,
+                               gradients),
                 IsOk());
     EXPECT_THAT(Host(one.dx).view(), BitwiseEq(Host(both.dx)));
   }
@@ -84,7 +86,8 @@ TEST_F(LinearTest, LayersShareAnInput) {
     SCOPED_TRACE(recipe.name);
     LinearOperand shared;
     DelayedScale history(recipe.delayed);
-    ASSERT_THAT(PrepareInput(stream_, recipe, x, &history, &shared), IsOk());
+    ASSERT_THAT(PrepareInput(stream_, recipe, {x, {}, &history}, &shared),
+                IsOk());
     Layer sum(stream_, recipe, DType::kF32, s);
     std::vector<double> want(s.m * s.k);
     for (int i = 0; i < 2; ++i) {
@@ -97,7 +100,7 @@ TEST_F(LinearTest, LayersShareAnInput) {
 
       LinearOperand weight;
       ASSERT_THAT(
-          PrepareWeight(stream_, recipe, w, &alone.state.weight, &weight),
+          PrepareWeight(stream_, recipe, {w, {}, &alone.state.weight}, &weight),
           IsOk());
       ASSERT_THAT(
           LinearForward(stream_, recipe, shared, weight, TensorView(), sum.y),
@@ -109,9 +112,9 @@ TEST_F(LinearTest, LayersShareAnInput) {
       gradients.dw = sum.dw;
       gradients.dw_mode = kOverwrite;
       DelayedScale fresh(recipe.delayed);
-      ASSERT_THAT(
-          LinearBackward(stream_, recipe, shared, weight, g, &fresh, gradients),
-          IsOk());
+      ASSERT_THAT(LinearBackward(stream_, recipe, shared, weight,
+                                 {g, {}, &fresh}, &sum.g_casts, gradients),
+                  IsOk());
       EXPECT_THAT(Host(sum.dw).view(), BitwiseEq(Host(alone.dw)));
     }
     EXPECT_THAT(
@@ -149,8 +152,9 @@ TEST_F(LinearTest, FormsAreSharedWhereTheyAreEqual) {
     const Recipe recipe = *NamedRecipe(name);
     LinearOperand in, weight;
     DelayedScale history;
-    EXPECT_THAT(PrepareInput(stream_, recipe, x, &history, &in), IsOk());
-    EXPECT_THAT(PrepareWeight(stream_, recipe, x, &history, &weight), IsOk());
+    EXPECT_THAT(PrepareInput(stream_, recipe, {x, {}, &history}, &in), IsOk());
+    EXPECT_THAT(PrepareWeight(stream_, recipe, {x, {}, &history}, &weight),
+                IsOk());
     std::string made;
     for (const Quantized* q :
          {&in.first, &in.second, &weight.first, &weight.second}) {
@@ -204,15 +208,15 @@ TEST_F(LinearTest, RecomputationUnderDelayedScalingChangesNothing) {
     ASSERT_THAT(twice.Forward(x, w), IsOk());
     for (Layer* layer : {&once, &twice}) {
       ASSERT_THAT(layer->Backward(g, kOverwrite, kOverwrite), IsOk());
-      layer->state.input.Advance();
-      layer->state.weight.Advance();
-      layer->state.grad_output.Advance();
+      ASSERT_THAT(layer->state.input.Advance(), IsOk());
+      ASSERT_THAT(layer->state.weight.Advance(), IsOk());
+      ASSERT_THAT(layer->state.grad_output.Advance(), IsOk());
     }
     EXPECT_THAT(Host(twice.y).view(), BitwiseEq(Host(once.y)));
     EXPECT_THAT(Host(twice.dx).view(), BitwiseEq(Host(once.dx)));
     EXPECT_THAT(Host(twice.dw).view(), BitwiseEq(Host(once.dw)));
-    EXPECT_EQ(twice.state.input.Save(), once.state.input.Save());
-    EXPECT_EQ(twice.state.input.Save()[step + 1], 0.0f);
+    EXPECT_EQ(*twice.state.input.Save(), *once.state.input.Save());
+    EXPECT_EQ((*twice.state.input.Save())[step + 1], 0.0f);
   }
 }
 
@@ -225,7 +229,7 @@ TEST_F(LinearTest, ReplacedWeightsGetTheirOwnScale) {
   ASSERT_THAT(layer.Forward(x, Filled(DType::kF32, Shape({s.n, s.k}), 0.02)),
               IsOk());
   EXPECT_FLOAT_EQ(Values(layer.w.first.scale)[0], 22400.0f);
-  layer.state.weight.Advance();
+  ASSERT_THAT(layer.state.weight.Advance(), IsOk());
   const Tensor loaded = Filled(DType::kF32, Shape({s.n, s.k}), 2.0);
   ASSERT_THAT(layer.Forward(x, loaded), IsOk());
   EXPECT_NEAR(Values(layer.y)[0], 32 * 0.02, 1e-5);  // stale
@@ -259,7 +263,7 @@ TEST_F(LinearTest, Refuses) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("x was not prepared")));
   EXPECT_THAT(
-      PrepareInput(stream_, *NamedRecipe("tensorwise_delayed"), x, nullptr,
+      PrepareInput(stream_, *NamedRecipe("tensorwise_delayed"), {x},
                    &unprepared),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no history")));
   const Tensor narrow = Random(DType::kF32, Shape({s.n, s.k - 1}), 2);

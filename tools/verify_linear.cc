@@ -112,11 +112,9 @@ absl::StatusOr<LinearResult> RunLinear(const io::SafetensorsFile& file,
                          Tensor::Allocate(DType::kBf16, x.shape()));
   OCTET_ASSIGN_OR_RETURN(result.grad_w,
                          Tensor::Allocate(DType::kBf16, w.shape()));
-  float8::LinearOperand x_operand, w_operand;
-  OCTET_RETURN_IF_ERROR(
-      float8::PrepareInput(stream, recipe, x, nullptr, &x_operand));
-  OCTET_RETURN_IF_ERROR(
-      float8::PrepareWeight(stream, recipe, w, nullptr, &w_operand));
+  float8::LinearOperand x_operand, w_operand, g_casts;
+  OCTET_RETURN_IF_ERROR(float8::PrepareInput(stream, recipe, {x}, &x_operand));
+  OCTET_RETURN_IF_ERROR(float8::PrepareWeight(stream, recipe, {w}, &w_operand));
   OCTET_RETURN_IF_ERROR(float8::LinearForward(
       stream, recipe, x_operand, w_operand, TensorView(), result.y));
   float8::LinearGradients gradients;
@@ -124,7 +122,7 @@ absl::StatusOr<LinearResult> RunLinear(const io::SafetensorsFile& file,
   gradients.dw = result.grad_w;
   gradients.dw_mode = float8::GradientMode::kOverwrite;
   OCTET_RETURN_IF_ERROR(float8::LinearBackward(
-      stream, recipe, x_operand, w_operand, g, nullptr, gradients));
+      stream, recipe, x_operand, w_operand, {g}, &g_casts, gradients));
   return result;
 }
 

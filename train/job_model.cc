@@ -127,10 +127,7 @@ StepModel JobModel::step_model() {
   model.loss = [llama](const TensorView& tokens, const TensorView& targets) {
     return llama->Loss(tokens, targets);
   };
-  model.advance_scaling = [llama] {
-    llama->AdvanceScaling();
-    return absl::OkStatus();
-  };
+  model.advance_scaling = [llama] { return llama->AdvanceScaling(); };
   model.discard_scaling = [llama] { return llama->DiscardScaling(); };
   return model;
 }
@@ -171,8 +168,10 @@ absl::StatusOr<std::vector<float>> JobModel::NextLogits(
   return last;
 }
 
-io::Json JobModel::SaveScaling() const {
-  return io::Json(llama_->SaveScaling());
+absl::StatusOr<io::Json> JobModel::SaveScaling() const {
+  OCTET_ASSIGN_OR_RETURN(const models::ScalingState state,
+                         llama_->SaveScaling());
+  return io::Json(state);
 }
 
 absl::Status JobModel::RestoreScaling(const io::Json& json) {

@@ -60,7 +60,7 @@ class JobModel {
       absl::Span<const int32_t> tokens);
 
   // Amax histories, by layer; empty for dynamic scaling.
-  io::Json SaveScaling() const;
+  absl::StatusOr<io::Json> SaveScaling() const;
   // Without any, as in a checkpoint of another recipe, the next step takes
   // amaxes anew.
   absl::Status RestoreScaling(const io::Json& json);

@@ -41,9 +41,10 @@ absl::StatusOr<SavedCheckpoint> SaveRun(const Stream& stream,
   checkpoint.groups[kMaster] = Group(trainer, model, &AdamWTensors::master);
   checkpoint.groups[kAdamM] = Group(trainer, model, &AdamWTensors::m);
   checkpoint.groups[kAdamV] = Group(trainer, model, &AdamWTensors::v);
+  OCTET_ASSIGN_OR_RETURN(const io::Json scaling, model->SaveScaling());
   checkpoint.state = {{"optimizer_step", state.optimizer_step},
                       {"sample_index", state.sample_index},
-                      {"scaling", model->SaveScaling()}};
+                      {"scaling", scaling}};
   CheckpointOptions options;
   options.keep = keep;
   return SaveCheckpoint(dir, checkpoint, options);

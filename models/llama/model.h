@@ -79,12 +79,12 @@ class Llama {
   // Delayed scaling: rolls the histories, once for each optimizer step; or
   // forgets what was seen since, for a step that does not count and after an
   // evaluation.
-  void AdvanceScaling();
+  absl::Status AdvanceScaling();
   absl::Status DiscardScaling();
 
   // Histories that are not empty; none but under delayed scaling. Restoring
   // resets the others: all with {}. InvalidArgument for an unknown name.
-  ScalingState SaveScaling();
+  absl::StatusOr<ScalingState> SaveScaling();
   absl::Status RestoreScaling(const ScalingState& state);
 
   // The table of all linear layers, float8 or not, and why.

@@ -12,20 +12,28 @@ void Llama::VisitScaling(
   for (Projection* projection : Projections()) projection->VisitScaling(f);
 }
 
-void Llama::AdvanceScaling() {
-  VisitScaling([](const std::string&, float8::DelayedScale* scale) {
-    scale->Advance();
+absl::Status Llama::AdvanceScaling() {
+  absl::Status status;
+  VisitScaling([&](const std::string&, float8::DelayedScale* scale) {
+    status.Update(scale->Advance());
   });
+  return status;
 }
 
-absl::Status Llama::DiscardScaling() { return RestoreScaling(SaveScaling()); }
+absl::Status Llama::DiscardScaling() {
+  OCTET_ASSIGN_OR_RETURN(const ScalingState state, SaveScaling());
+  return RestoreScaling(state);
+}
 
-ScalingState Llama::SaveScaling() {
+absl::StatusOr<ScalingState> Llama::SaveScaling() {
   ScalingState state;
+  absl::Status status;
   VisitScaling([&](const std::string& name, float8::DelayedScale* scale) {
-    std::vector<float> history = scale->Save();
-    if (!history.empty()) state[name] = std::move(history);
+    absl::StatusOr<std::vector<float>> history = scale->Save();
+    status.Update(history.status());
+    if (history.ok() && !history->empty()) state[name] = *std::move(history);
   });
+  OCTET_RETURN_IF_ERROR(status);
   return state;
 }
 

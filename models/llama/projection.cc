@@ -26,8 +26,8 @@ absl::Status Projection::Prepare(const Stream& stream, const TensorView& weight,
     weight_.value = weight;
     return absl::OkStatus();
   }
-  OCTET_RETURN_IF_ERROR(float8::PrepareWeight(stream, recipe_, weight,
-                                              &scaling_.weight, &weight_));
+  OCTET_RETURN_IF_ERROR(float8::PrepareWeight(
+      stream, recipe_, {weight, {}, &scaling_.weight}, &weight_));
   version_ = version;
   return absl::OkStatus();
 }
@@ -45,8 +45,8 @@ absl::Status SharedInput::Prepare(const Stream& stream, const TensorView& x,
   for (Projection* reader : readers) {
     if (!reader->is_float8()) continue;
     // All float8 layers have one recipe: the first one's history serves all.
-    return float8::PrepareInput(stream, reader->recipe(), x,
-                                &reader->scaling().input, &float8_);
+    return float8::PrepareInput(stream, reader->recipe(),
+                                {x, {}, &reader->scaling().input}, &float8_);
   }
   return absl::OkStatus();
 }
@@ -67,9 +67,11 @@ absl::Status SharedInput::Backward(const Stream& stream, Projection& reader,
   gradients.dx_mode = dx_mode;
   gradients.dw = dw;
   gradients.dw_mode = float8::GradientMode::kAccumulate;
-  return float8::LinearBackward(stream, reader.recipe(), For(reader),
-                                reader.weight(), g,
-                                &reader.scaling().grad_output, gradients);
+  // Freed with this call: kept for every layer they would add up.
+  float8::LinearOperand casts;
+  return float8::LinearBackward(
+      stream, reader.recipe(), For(reader), reader.weight(),
+      {g, {}, &reader.scaling().grad_output}, &casts, gradients);
 }
 
 }  // namespace octet::models
