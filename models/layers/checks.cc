@@ -28,6 +28,17 @@ absl::Status CheckActivation(const Argument& argument) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAmax(const Stream& stream, const Argument& argument,
+                       DType output) {
+  if (!argument.view.present()) return absl::OkStatus();
+  if (output == DType::kF64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument.layer, ": ", argument.name, " is ",
+                     argument.view.ToString(), ", but not taken of f64"));
+  }
+  return CheckTensor(stream, argument, DType::kF32, Shape({1, 1}));
+}
+
 DType StatisticOf(DType activation) {
   return activation == DType::kF64 ? DType::kF64 : DType::kF32;
 }

@@ -28,6 +28,11 @@ absl::Status CheckTensor(const Stream& stream, const Argument& argument,
 // or f64.
 absl::Status CheckActivation(const Argument& argument);
 
+// For an amax that a layer gives of an output of the dtype: absent, or f32
+// [1, 1]; float8 is not made from f64.
+absl::Status CheckAmax(const Stream& stream, const Argument& argument,
+                       DType output);
+
 // The dtype of weight gradients and statistics: f64 for f64, else f32.
 DType StatisticOf(DType activation);
 

@@ -21,36 +21,47 @@ KernelSlot<RmsNormBackwardKernel>& RmsNormBackwardSlot() {
   return slot;
 }
 
-}  // namespace internal
-
-absl::Status RmsNormForward(const Stream& stream,
-                            const RmsNormForwardArgs& args) {
-  const TensorView& residual = args.residual;
+absl::Status CheckRmsNormForward(const Stream& stream,
+                                 RmsNormForwardArgs* args) {
+  const TensorView& residual = args->residual;
   const auto check = [&](absl::string_view name, const TensorView& view,
                          DType dtype, const Shape& shape) {
-    return internal::CheckTensor(stream, {"rms_norm", name, view}, dtype,
-                                 shape);
+    return CheckTensor(stream, {"rms_norm", name, view}, dtype, shape);
   };
-  OCTET_RETURN_IF_ERROR(
-      internal::CheckActivation({"rms_norm", "residual", residual}));
+  OCTET_RETURN_IF_ERROR(CheckActivation({"rms_norm", "residual", residual}));
   const DType dtype = residual.dtype();
   const Shape shape({residual.rows(), residual.cols()});
   OCTET_RETURN_IF_ERROR(check("residual", residual, dtype, shape));
   OCTET_RETURN_IF_ERROR(
-      check("weight", args.weight, dtype, Shape({residual.cols()})));
-  OCTET_RETURN_IF_ERROR(check("y", args.y, dtype, shape));
-  OCTET_RETURN_IF_ERROR(check("rstd", args.rstd, internal::StatisticOf(dtype),
-                              Shape({residual.rows()})));
-  RmsNormForwardArgs whole = args;
-  if (args.delta.data() != nullptr) {
-    OCTET_RETURN_IF_ERROR(check("delta", args.delta, dtype, shape));
-    OCTET_RETURN_IF_ERROR(check("x", args.x, dtype, shape));
-  } else if (args.x.data() != nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rms_norm: x is ", args.x.ToString(), " but there is no delta to add"));
-  } else {
-    whole.x = residual;
+      check("weight", args->weight, dtype, Shape({residual.cols()})));
+  if (args->y.present())
+    OCTET_RETURN_IF_ERROR(check("y", args->y, dtype, shape));
+  OCTET_RETURN_IF_ERROR(
+      check("rstd", args->rstd, StatisticOf(dtype), Shape({residual.rows()})));
+  OCTET_RETURN_IF_ERROR(
+      CheckAmax(stream, {"rms_norm", "amax", args->amax}, dtype));
+  if (args->delta.present()) {
+    OCTET_RETURN_IF_ERROR(check("delta", args->delta, dtype, shape));
+    return check("x", args->x, dtype, shape);
   }
+  if (args->x.present()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rms_norm: x is ", args->x.ToString(),
+                     " but there is no delta to add"));
+  }
+  args->x = residual;
+  return absl::OkStatus();
+}
+
+}  // namespace internal
+
+absl::Status RmsNormForward(const Stream& stream,
+                            const RmsNormForwardArgs& args) {
+  RmsNormForwardArgs whole = args;
+  OCTET_RETURN_IF_ERROR(internal::CheckRmsNormForward(stream, &whole));
+  OCTET_RETURN_IF_ERROR(internal::CheckTensor(
+      stream, {"rms_norm", "y", args.y}, args.residual.dtype(),
+      Shape({args.residual.rows(), args.residual.cols()})));
   OCTET_ASSIGN_OR_RETURN(auto* kernel,
                          internal::RmsNormForwardSlot().Get(stream.device()));
   return kernel(stream, whole);

@@ -11,6 +11,10 @@
 //
 // The sum x is rounded to its dtype before it is normalised, so that backward,
 // which reads x, sees the same numbers.
+//
+// Queued on `stream`; views must outlive the work. Bitwise repeatable on one
+// kind of device; devices differ by the order of sums. CPU is built in; for
+// CUDA, f32 and bf16, link :rms_norm_cuda.
 #ifndef OCTET_MODELS_LAYERS_RMS_NORM_H_
 #define OCTET_MODELS_LAYERS_RMS_NORM_H_
 
@@ -28,6 +32,9 @@ struct RmsNormForwardArgs {
   TensorView x;     // overwritten; may be residual; absent without delta
   TensorView y;     // overwritten
   TensorView rstd;  // overwritten
+  // f32 [1, 1], overwritten with the largest |y|, NaN if y has one: what
+  // float8::Cast takes as known_amax. Absent: not wanted. f32 and bf16.
+  TensorView amax = {};
 };
 absl::Status RmsNormForward(const Stream& stream,
                             const RmsNormForwardArgs& args);

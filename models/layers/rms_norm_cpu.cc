@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/parallel.h"
+#include "float8/amax.h"
 #include "models/layers/elements.h"
 #include "models/layers/rms_norm_kernel.h"
 
@@ -100,7 +101,8 @@ struct BackwardWeight {
 
 }  // namespace
 
-absl::Status RmsNormForwardCpu(const Stream&, const RmsNormForwardArgs& args) {
+absl::Status RmsNormForwardCpu(const Stream& stream,
+                               const RmsNormForwardArgs& args) {
   VisitElement(args.residual.dtype(), [&](auto element) {
     using Element = decltype(element);
     ParallelFor(args.residual.rows(), kRowGrain,
@@ -114,7 +116,8 @@ absl::Status RmsNormForwardCpu(const Stream&, const RmsNormForwardArgs& args) {
                       args.rstd.as<Math<Element>>());
                 });
   });
-  return absl::OkStatus();
+  if (!args.amax.present()) return absl::OkStatus();
+  return float8::Amax(stream, args.y, float8::Granularity::kTensor, args.amax);
 }
 
 absl::Status RmsNormBackwardCpu(const Stream&,

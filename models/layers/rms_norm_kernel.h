@@ -19,6 +19,10 @@ using RmsNormBackwardKernel = absl::Status(const Stream&,
 KernelSlot<RmsNormForwardKernel>& RmsNormForwardSlot();
 KernelSlot<RmsNormBackwardKernel>& RmsNormBackwardSlot();
 
+// Checks all arguments, y if it is present, and sets x where it is absent.
+absl::Status CheckRmsNormForward(const Stream& stream,
+                                 RmsNormForwardArgs* args);
+
 RmsNormForwardKernel RmsNormForwardCpu;
 RmsNormBackwardKernel RmsNormBackwardCpu;
 

@@ -22,37 +22,45 @@ KernelSlot<SwigluBackwardKernel>& SwigluBackwardSlot() {
 
 }  // namespace internal
 
-absl::Status SwigluForward(const Stream& stream, const TensorView& gate,
-                           const TensorView& up, const TensorView& y) {
+absl::Status SwigluForward(const Stream& stream,
+                           const SwigluForwardArgs& args) {
+  const TensorView& gate = args.gate;
   OCTET_RETURN_IF_ERROR(internal::CheckActivation({"swiglu", "gate", gate}));
   for (const internal::Argument& argument :
        {internal::Argument{"swiglu", "gate", gate},
-        internal::Argument{"swiglu", "up", up},
-        internal::Argument{"swiglu", "y", y}}) {
+        internal::Argument{"swiglu", "up", args.up},
+        internal::Argument{"swiglu", "y", args.y}}) {
     OCTET_RETURN_IF_ERROR(
         internal::CheckTensor(stream, argument, gate.dtype(), gate.shape()));
   }
+  OCTET_RETURN_IF_ERROR(
+      internal::CheckAmax(stream, {"swiglu", "amax", args.amax}, gate.dtype()));
   OCTET_ASSIGN_OR_RETURN(auto* kernel,
                          internal::SwigluForwardSlot().Get(stream.device()));
-  return kernel(stream, gate, up, y);
+  return kernel(stream, args);
 }
 
-absl::Status SwigluBackward(const Stream& stream, const TensorView& gate,
-                            const TensorView& up, const TensorView& dy,
-                            const TensorView& dgate, const TensorView& dup) {
+absl::Status SwigluBackward(const Stream& stream,
+                            const SwigluBackwardArgs& args) {
+  const TensorView& gate = args.gate;
   OCTET_RETURN_IF_ERROR(internal::CheckActivation({"swiglu", "gate", gate}));
   for (const internal::Argument& argument :
        {internal::Argument{"swiglu", "gate", gate},
-        internal::Argument{"swiglu", "up", up},
-        internal::Argument{"swiglu", "dy", dy},
-        internal::Argument{"swiglu", "dgate", dgate},
-        internal::Argument{"swiglu", "dup", dup}}) {
+        internal::Argument{"swiglu", "up", args.up},
+        internal::Argument{"swiglu", "dy", args.dy},
+        internal::Argument{"swiglu", "dgate", args.dgate},
+        internal::Argument{"swiglu", "dup", args.dup}}) {
     OCTET_RETURN_IF_ERROR(
         internal::CheckTensor(stream, argument, gate.dtype(), gate.shape()));
+  }
+  for (const internal::Argument& argument :
+       {internal::Argument{"swiglu", "dgate_amax", args.dgate_amax},
+        internal::Argument{"swiglu", "dup_amax", args.dup_amax}}) {
+    OCTET_RETURN_IF_ERROR(internal::CheckAmax(stream, argument, gate.dtype()));
   }
   OCTET_ASSIGN_OR_RETURN(auto* kernel,
                          internal::SwigluBackwardSlot().Get(stream.device()));
-  return kernel(stream, gate, up, dy, dgate, dup);
+  return kernel(stream, args);
 }
 
 }  // namespace octet::models

@@ -2,6 +2,8 @@
 #include <cstdint>
 
 #include "base/parallel.h"
+#include "base/status_macros.h"
+#include "float8/amax.h"
 #include "models/layers/elements.h"
 #include "models/layers/swiglu_kernel.h"
 
@@ -46,35 +48,44 @@ struct Backward {
   }
 };
 
-}  // namespace
-
-absl::Status SwigluForwardCpu(const Stream&, const TensorView& gate,
-                              const TensorView& up, const TensorView& y) {
-  VisitElement(gate.dtype(), [&](auto element) {
-    using Element = decltype(element);
-    ParallelFor(gate.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
-      RunBest<Forward<Element>>(
-          begin, end, static_cast<const Element*>(gate.data()),
-          static_cast<const Element*>(up.data()), y.as<Element>());
-    });
-  });
-  return absl::OkStatus();
+absl::Status TakeAmax(const Stream& stream, const TensorView& of,
+                      const TensorView& amax) {
+  if (!amax.present()) return absl::OkStatus();
+  return float8::Amax(stream, of, float8::Granularity::kTensor, amax);
 }
 
-absl::Status SwigluBackwardCpu(const Stream&, const TensorView& gate,
-                               const TensorView& up, const TensorView& dy,
-                               const TensorView& dgate, const TensorView& dup) {
-  VisitElement(gate.dtype(), [&](auto element) {
+}  // namespace
+
+absl::Status SwigluForwardCpu(const Stream& stream,
+                              const SwigluForwardArgs& args) {
+  VisitElement(args.gate.dtype(), [&](auto element) {
     using Element = decltype(element);
-    ParallelFor(gate.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
-      RunBest<Backward<Element>>(begin, end,
-                                 static_cast<const Element*>(gate.data()),
-                                 static_cast<const Element*>(up.data()),
-                                 static_cast<const Element*>(dy.data()),
-                                 dgate.as<Element>(), dup.as<Element>());
-    });
+    ParallelFor(args.gate.num_elements(), kGrain,
+                [&](int64_t begin, int64_t end) {
+                  RunBest<Forward<Element>>(
+                      begin, end, static_cast<const Element*>(args.gate.data()),
+                      static_cast<const Element*>(args.up.data()),
+                      args.y.as<Element>());
+                });
   });
-  return absl::OkStatus();
+  return TakeAmax(stream, args.y, args.amax);
+}
+
+absl::Status SwigluBackwardCpu(const Stream& stream,
+                               const SwigluBackwardArgs& args) {
+  VisitElement(args.gate.dtype(), [&](auto element) {
+    using Element = decltype(element);
+    ParallelFor(args.gate.num_elements(), kGrain,
+                [&](int64_t begin, int64_t end) {
+                  RunBest<Backward<Element>>(
+                      begin, end, static_cast<const Element*>(args.gate.data()),
+                      static_cast<const Element*>(args.up.data()),
+                      static_cast<const Element*>(args.dy.data()),
+                      args.dgate.as<Element>(), args.dup.as<Element>());
+                });
+  });
+  OCTET_RETURN_IF_ERROR(TakeAmax(stream, args.dgate, args.dgate_amax));
+  return TakeAmax(stream, args.dup, args.dup_amax);
 }
 
 }  // namespace octet::models::internal

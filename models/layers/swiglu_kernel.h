@@ -7,17 +7,14 @@
 #include "absl/status/status.h"
 #include "base/kernel_slot.h"
 #include "base/stream.h"
-#include "base/tensor.h"
+#include "models/layers/swiglu.h"
 
 namespace octet::models::internal {
 
-// gate, up, y.
-using SwigluForwardKernel = absl::Status(const Stream&, const TensorView&,
-                                         const TensorView&, const TensorView&);
-// gate, up, dy, dgate, dup.
-using SwigluBackwardKernel = absl::Status(const Stream&, const TensorView&,
-                                          const TensorView&, const TensorView&,
-                                          const TensorView&, const TensorView&);
+using SwigluForwardKernel = absl::Status(const Stream&,
+                                         const SwigluForwardArgs&);
+using SwigluBackwardKernel = absl::Status(const Stream&,
+                                          const SwigluBackwardArgs&);
 
 KernelSlot<SwigluForwardKernel>& SwigluForwardSlot();
 KernelSlot<SwigluBackwardKernel>& SwigluBackwardSlot();

@@ -122,7 +122,7 @@ absl::Status Block::ForwardMlp(const BlockContext& context,
   OCTET_RETURN_IF_ERROR(mlp_in_.Prepare(stream, a->mlp_in, {&gate_, &up_}));
   OCTET_RETURN_IF_ERROR(mlp_in_.Forward(stream, gate_, a->gate));
   OCTET_RETURN_IF_ERROR(mlp_in_.Forward(stream, up_, a->up));
-  OCTET_RETURN_IF_ERROR(SwigluForward(stream, a->gate, a->up, a->down_in));
+  OCTET_RETURN_IF_ERROR(SwigluForward(stream, {a->gate, a->up, a->down_in}));
   OCTET_RETURN_IF_ERROR(down_in_.Prepare(stream, a->down_in, {&down_}));
   return down_in_.Forward(stream, down_, context.scratch.delta);
 }
@@ -137,7 +137,7 @@ absl::Status Block::BackwardMlp(const BlockContext& context,
       down_in_.Backward(stream, down_, s.grad_x, s.grad_down_in,
                         GradientMode::kOverwrite, gradients[kDown]));
   OCTET_RETURN_IF_ERROR(
-      SwigluBackward(stream, a->gate, a->up, s.grad_down_in, a->gate, a->up));
+      SwigluBackward(stream, {a->gate, a->up, s.grad_down_in, a->gate, a->up}));
   OCTET_RETURN_IF_ERROR(mlp_in_.Backward(stream, gate_, a->gate, s.grad_in,
                                          GradientMode::kOverwrite,
                                          gradients[kGate]));

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Quantises what a producer makes, tile by tile of 128x128, from one reading of
+// the producer's inputs: row-major bytes, transposed bytes or both, with a
+// scale that is known or those of the tile's rows and columns.
+//
+// A thread makes 8x8 elements, rounded to bf16 and kept packed: rows are
+// reduced between the 16 lanes that share them, columns in shared memory, where
+// the transposed bytes also turn. Every byte is what float8's Cast makes of the
+// rounded elements. For bf16, rows a multiple of 16, cols of 8.
+#ifndef OCTET_MODELS_LAYERS_CUDA_TILE_CAST_CUH_
+#define OCTET_MODELS_LAYERS_CUDA_TILE_CAST_CUH_
+
+#include "models/layers/cuda/encode_vector.cuh"
+#include "models/layers/cuda/tile_cast.h"
+#include "models/layers/cuda/vector.cuh"
+
+namespace octet::models::internal {
+
+// A producer gives kOutputs matrices of one shape:
+//   struct Raw;                      // what it loads for 8 elements of a row
+//   static constexpr int kBatch;     // rows whose loads are in flight together
+//   void Prepare(int64_t col);       // the thread's first column, in range
+//   void Load(int64_t row, int64_t offset, Raw* raw);
+//   void Make(const Raw& raw, uint4 (&out)[kOutputs]);
+
+constexpr int kTileThreads = 256;
+constexpr int kSide = 8;  // rows and columns of a thread
+
+struct TileShared {
+  uint2 bytes[kTile * kTile / 8];  // transposed
+  uint4 maxima[kTileThreads / 32][16];
+  float scales[kTile];
+};
+
+struct TilePlace {
+  int64_t row;  // the thread's first
+  int64_t col;
+  int lane;   // of the 16 that share rows
+  int group;  // of the 16 that share columns
+  bool active;
+};
+
+__device__ __forceinline__ uint32_t MaxPair(uint32_t a, uint32_t b) {
+  return float8::internal::MaxWord<__nv_bfloat16>(a, b);
+}
+__device__ __forceinline__ uint4 MaxPairs(const uint4& a, const uint4& b) {
+  return {MaxPair(a.x, b.x), MaxPair(a.y, b.y), MaxPair(a.z, b.z),
+          MaxPair(a.w, b.w)};
+}
+__device__ __forceinline__ uint4 AbsPairs(const uint4& v) {
+  constexpr uint32_t kMagnitude = 0x7fff7fffu;
+  return {v.x & kMagnitude, v.y & kMagnitude, v.z & kMagnitude,
+          v.w & kMagnitude};
+}
+
+// Lane l of 16 gets the bits of the amax of row l / 4 * 2 + l % 2 of the
+// thread's eight: pairs of rows share a word, and each step of the exchange
+// halves what a lane still looks after.
+__device__ __forceinline__ unsigned RowMaximum(const uint4 (&y)[kSide],
+                                               int lane) {
+  uint32_t pair[kSide / 2];
+#pragma unroll
+  for (int i = 0; i < kSide / 2; ++i) {
+    const uint32_t a =
+        float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[2 * i]);
+    const uint32_t b =
+        float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[2 * i + 1]);
+    pair[i] = MaxPair(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
+  }
+  const bool upper = (lane & 8) != 0;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t mine = upper ? pair[i + 2] : pair[i];
+    const uint32_t theirs = upper ? pair[i] : pair[i + 2];
+    pair[i] = MaxPair(mine, __shfl_xor_sync(kFullWarp, theirs, 8));
+  }
+  const bool odd = (lane & 4) != 0;
+  uint32_t one =
+      MaxPair(odd ? pair[1] : pair[0],
+              __shfl_xor_sync(kFullWarp, odd ? pair[0] : pair[1], 4));
+  one = MaxPair(one, __shfl_xor_sync(kFullWarp, one, 2));
+  one = MaxPair(one, __shfl_xor_sync(kFullWarp, one, 1));
+  return (lane & 1) != 0 ? one & 0xffff0000u : one << 16;
+}
+
+// The scales of the thread's rows, written once a tile.
+__device__ __forceinline__ void RowScales(const uint4 (&y)[kSide],
+                                          const TileCastOutput& out,
+                                          const TileCastShape& shape,
+                                          const TilePlace& place,
+                                          float (&scales)[kSide]) {
+  const float scale = ScaleFromBits(out.data_format, RowMaximum(y, place.lane),
+                                    out.data_power_of_two);
+  const int64_t row = place.row + place.lane / 4 * 2 + place.lane % 2;
+  if ((place.lane & 2) == 0 && row < shape.rows) {
+    const int64_t blocks = (shape.cols + kTile - 1) / kTile;
+    out.row_scale[row * blocks + blockIdx.x] = scale;
+    out.row_reciprocal[blockIdx.x * ((shape.rows + 3) / 4 * 4) + row] =
+        float8::internal::Reciprocal(scale);
+  }
+#pragma unroll
+  for (int r = 0; r < kSide; ++r) {
+    scales[r] = __shfl_sync(kFullWarp, scale, r / 2 * 4 + r % 2, 16);
+  }
+}
+
+// The scales of the thread's columns; all threads call.
+__device__ __forceinline__ void ColumnScales(const uint4 (&y)[kSide],
+                                             const TileCastOutput& out,
+                                             const TileCastShape& shape,
+                                             const TilePlace& place,
+                                             TileShared* shared,
+                                             float (&scales)[kSide]) {
+  uint4 largest = AbsPairs(y[0]);
+#pragma unroll
+  for (int r = 1; r < kSide; ++r) largest = MaxPairs(largest, AbsPairs(y[r]));
+  largest = MaxPairs(largest, {__shfl_xor_sync(kFullWarp, largest.x, 16),
+                               __shfl_xor_sync(kFullWarp, largest.y, 16),
+                               __shfl_xor_sync(kFullWarp, largest.z, 16),
+                               __shfl_xor_sync(kFullWarp, largest.w, 16)});
+  if (threadIdx.x % 32 < 16) {
+    shared->maxima[threadIdx.x / 32][place.lane] = largest;
+  }
+  __syncthreads();
+  if (threadIdx.x < kTile) {
+    const auto* halves =
+        reinterpret_cast<const unsigned short*>(shared->maxima) + threadIdx.x;
+    unsigned bits = 0;
+#pragma unroll
+    for (int w = 0; w < kTileThreads / 32; ++w) {
+      bits = max(bits, static_cast<unsigned>(halves[w * kTile]));
+    }
+    const float scale = ScaleFromBits(out.transposed_format, bits << 16,
+                                      out.transposed_power_of_two);
+    shared->scales[threadIdx.x] = scale;
+    const int64_t col = int64_t{blockIdx.x} * kTile + threadIdx.x;
+    if (col < shape.cols) {
+      out.col_scale[blockIdx.y * shape.cols + col] = scale;
+      out.col_reciprocal[blockIdx.y * ((shape.cols + 3) / 4 * 4) + col] =
+          float8::internal::Reciprocal(scale);
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int c = 0; c < kSide; ++c)
+    scales[c] = shared->scales[place.lane * 8 + c];
+}
+
+// Four words of a row each to four words of a column each.
+__device__ __forceinline__ void Turn(uint32_t a, uint32_t b, uint32_t c,
+                                     uint32_t d, uint32_t (&out)[4]) {
+  const uint32_t ab = __byte_perm(a, b, 0x5140);
+  const uint32_t cd = __byte_perm(c, d, 0x5140);
+  const uint32_t ab_high = __byte_perm(a, b, 0x7362);
+  const uint32_t cd_high = __byte_perm(c, d, 0x7362);
+  out[0] = __byte_perm(ab, cd, 0x5410);
+  out[1] = __byte_perm(ab, cd, 0x7632);
+  out[2] = __byte_perm(ab_high, cd_high, 0x5410);
+  out[3] = __byte_perm(ab_high, cd_high, 0x7632);
+}
+
+// The tile's bytes, turned, to memory; all threads call, and the shared bytes
+// are free again when they return. A column's eight-byte groups of rows are
+// permuted by its thread, so that neither side meets itself in a bank.
+__device__ __forceinline__ void StoreTransposed(const uint2 (&codes)[kSide],
+                                                uint8_t* transposed,
+                                                const TileCastShape& shape,
+                                                const TilePlace& place,
+                                                TileShared* shared) {
+  uint32_t low[2][4], high[2][4];  // [columns 0-3 or 4-7][column]: 4 rows each
+  Turn(codes[0].x, codes[1].x, codes[2].x, codes[3].x, low[0]);
+  Turn(codes[4].x, codes[5].x, codes[6].x, codes[7].x, high[0]);
+  Turn(codes[0].y, codes[1].y, codes[2].y, codes[3].y, low[1]);
+  Turn(codes[4].y, codes[5].y, codes[6].y, codes[7].y, high[1]);
+#pragma unroll
+  for (int c = 0; c < kSide; ++c) {
+    shared->bytes[(place.lane * kSide + c) * 16 + (place.group ^ place.lane)] =
+        {low[c / 4][c % 4], high[c / 4][c % 4]};
+  }
+  __syncthreads();
+  const auto* vectors = reinterpret_cast<const uint4*>(shared->bytes);
+#pragma unroll
+  for (int i = 0; i < kTile * kTile / 16 / kTileThreads; ++i) {
+    const int at = i * kTileThreads + threadIdx.x;
+    const int col = at / 8, chunk = at % 8, lane = col / 8;
+    uint4 v = vectors[col * 8 + (chunk ^ lane / 2)];
+    if (lane % 2 != 0) v = {v.z, v.w, v.x, v.y};
+    const int64_t out_row = int64_t{blockIdx.x} * kTile + col;
+    const int64_t out_col = int64_t{blockIdx.y} * kTile + chunk * 16;
+    if (out_row < shape.cols && out_col < shape.rows) {
+      *reinterpret_cast<uint4*>(transposed + out_row * shape.rows + out_col) =
+          v;
+    }
+  }
+  __syncthreads();
+}
+
+__device__ __forceinline__ void StoreRows(const uint2 (&codes)[kSide],
+                                          uint8_t* data,
+                                          const TileCastShape& shape,
+                                          const TilePlace& place) {
+  if (!place.active) return;
+#pragma unroll
+  for (int r = 0; r < kSide; ++r) {
+    if (place.row + r < shape.rows) {
+      *reinterpret_cast<uint2*>(data + (place.row + r) * shape.cols +
+                                place.col) = codes[r];
+    }
+  }
+}
+
+template <TileScaling kScaling>
+__device__ __forceinline__ void CastTile(const uint4 (&y)[kSide],
+                                         const TileCastOutput& out,
+                                         const TileCastShape& shape,
+                                         const TilePlace& place,
+                                         TileShared* shared) {
+  uint2 codes[kSide];
+  if constexpr (kScaling == TileScaling::kKnown) {
+    const float scale = *out.known_scale;
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+      if (out.scale != nullptr) *out.scale = scale;
+      *out.reciprocal = float8::internal::Reciprocal(scale);
+    }
+#pragma unroll
+    for (int r = 0; r < kSide; ++r) {
+      codes[r] = EncodeVector(out.data_format, y[r], scale);
+    }
+    if (out.data != nullptr) StoreRows(codes, out.data, shape, place);
+    if (out.transposed != nullptr) {
+      StoreTransposed(codes, out.transposed, shape, place, shared);
+    }
+    return;
+  }
+  float scales[kSide];
+  if (out.data != nullptr) {
+    RowScales(y, out, shape, place, scales);
+#pragma unroll
+    for (int r = 0; r < kSide; ++r) {
+      codes[r] = EncodeVector(out.data_format, y[r], scales[r]);
+    }
+    StoreRows(codes, out.data, shape, place);
+  }
+  if (out.transposed != nullptr) {
+    ColumnScales(y, out, shape, place, shared, scales);
+#pragma unroll
+    for (int r = 0; r < kSide; ++r) {
+      codes[r] = EncodeVector(out.transposed_format, y[r], scales);
+    }
+    StoreTransposed(codes, out.transposed, shape, place, shared);
+  }
+}
+
+template <typename Producer, TileScaling kScaling>
+__global__ void __launch_bounds__(kTileThreads, 2)
+    TileCastKernel(Producer producer, TileCastProblem<Producer::kOutputs> p) {
+  constexpr int kOutputs = Producer::kOutputs;
+  __shared__ __align__(16) TileShared shared;
+  TilePlace place;
+  place.lane = threadIdx.x % 16;
+  place.group = threadIdx.x / 16;
+  place.row = int64_t{blockIdx.y} * kTile + place.group * kSide;
+  place.col = int64_t{blockIdx.x} * kTile + place.lane * kSide;
+  place.active = place.row < p.shape.rows && place.col < p.shape.cols;
+  uint4 y[kOutputs][kSide] = {};
+  if (place.active) {
+    producer.Prepare(place.col);
+#pragma unroll
+    for (int first = 0; first < kSide; first += Producer::kBatch) {
+      typename Producer::Raw raw[Producer::kBatch] = {};
+#pragma unroll
+      for (int i = 0; i < Producer::kBatch; ++i) {
+        const int64_t row = place.row + first + i;
+        if (row < p.shape.rows) {
+          producer.Load(row, row * p.shape.cols + place.col, &raw[i]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < Producer::kBatch; ++i) {
+        uint4 made[kOutputs];
+        producer.Make(raw[i], made);
+#pragma unroll
+        for (int k = 0; k < kOutputs; ++k) {
+          y[k][first + i] =
+              place.row + first + i < p.shape.rows ? made[k] : uint4{};
+        }
+      }
+    }
+  }
+  unsigned largest[kOutputs];
+  float* seen[kOutputs];
+  bool any_seen = false;
+#pragma unroll
+  for (int k = 0; k < kOutputs; ++k) {
+    const TileCastOutput& out = p.out[k];
+    uint32_t pair = 0;
+#pragma unroll
+    for (int r = 0; r < kSide; ++r) {
+      if (kScaling == TileScaling::kKnown) {
+        pair = MaxPair(
+            pair, float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[k][r]));
+      }
+      if (out.plain != nullptr && place.active &&
+          place.row + r < p.shape.rows) {
+        *reinterpret_cast<uint4*>(static_cast<__nv_bfloat16*>(out.plain) +
+                                  (place.row + r) * p.shape.cols + place.col) =
+            y[k][r];
+      }
+    }
+    largest[k] = float8::internal::WordBits<__nv_bfloat16>(pair);
+    seen[k] = out.seen_amax;
+    any_seen = any_seen || out.seen_amax != nullptr;
+    CastTile<kScaling>(y[k], out, p.shape, place, &shared);
+  }
+  if (kScaling == TileScaling::kKnown && any_seen) {
+    GridMax<kOutputs>(largest, p.counters, seen);
+  }
+}
+
+template <typename Producer>
+cudaError_t LaunchTileCast(const Producer& producer, TileScaling scaling,
+                           const TileCastProblem<Producer::kOutputs>& p,
+                           cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((p.shape.cols + kTile - 1) / kTile),
+                  static_cast<unsigned>((p.shape.rows + kTile - 1) / kTile));
+  if (scaling == TileScaling::kKnown) {
+    TileCastKernel<Producer, TileScaling::kKnown>
+        <<<grid, kTileThreads, 0, stream>>>(producer, p);
+  } else {
+    TileCastKernel<Producer, TileScaling::kLocal>
+        <<<grid, kTileThreads, 0, stream>>>(producer, p);
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace octet::models::internal
+
+#endif  // OCTET_MODELS_LAYERS_CUDA_TILE_CAST_CUH_
