@@ -16,7 +16,8 @@ KernelSlot<AmaxKernel>& AmaxSlot() {
 }  // namespace internal
 
 absl::Status Amax(const Stream& stream, const TensorView& in,
-                  Granularity granularity, const TensorView& out) {
+                  Granularity granularity, const TensorView& out,
+                  const AmaxOptions& options) {
   if (in.dtype() != DType::kF32 && in.dtype() != DType::kBf16 &&
       in.dtype() != DType::kF16) {
     return absl::InvalidArgumentError(
@@ -35,7 +36,7 @@ absl::Status Amax(const Stream& stream, const TensorView& in,
   }
   OCTET_ASSIGN_OR_RETURN(internal::AmaxKernel* const kernel,
                          internal::AmaxSlot().Get(stream.device()));
-  return kernel(stream, in, granularity, out);
+  return kernel(stream, in, granularity, out, options);
 }
 
 }  // namespace octet::float8

@@ -11,6 +11,8 @@
 #ifndef OCTET_FLOAT8_AMAX_H_
 #define OCTET_FLOAT8_AMAX_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "base/stream.h"
 #include "base/tensor.h"
@@ -18,9 +20,21 @@
 
 namespace octet::float8 {
 
+// How the blocks of a GPU meet where several share an amax; the bits are the
+// same. The CPU has one way of its own.
+enum class AmaxAlgorithm : uint8_t {
+  kTwoStage,  // partial maxima, reduced in a fixed order
+  kAtomic,    // an atomic maximum
+};
+
+struct AmaxOptions {
+  AmaxAlgorithm algorithm = AmaxAlgorithm::kTwoStage;
+};
+
 // InvalidArgument if shapes, dtypes or devices do not fit.
 absl::Status Amax(const Stream& stream, const TensorView& in,
-                  Granularity granularity, const TensorView& out);
+                  Granularity granularity, const TensorView& out,
+                  const AmaxOptions& options = {});
 
 }  // namespace octet::float8
 

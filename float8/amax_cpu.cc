@@ -54,7 +54,8 @@ void AmaxOf(const T* in, int64_t rows, int64_t cols, Granularity granularity,
 }  // namespace
 
 absl::Status AmaxCpu(const Stream&, const TensorView& in,
-                     Granularity granularity, const TensorView& out) {
+                     Granularity granularity, const TensorView& out,
+                     const AmaxOptions&) {
   const int64_t rows = in.rows(), cols = in.cols();
   float* const amax = out.as<float>();
   const int64_t n = out.num_elements();

@@ -11,17 +11,20 @@
 #include "base/kernel_slot.h"
 #include "base/stream.h"
 #include "base/tensor.h"
+#include "float8/amax.h"
 #include "float8/scaling.h"
 
 namespace octet::float8::internal {
 
 using AmaxKernel = absl::Status(const Stream& stream, const TensorView& in,
-                                Granularity granularity, const TensorView& out);
+                                Granularity granularity, const TensorView& out,
+                                const AmaxOptions& options);
 
 KernelSlot<AmaxKernel>& AmaxSlot();
 
 absl::Status AmaxCpu(const Stream& stream, const TensorView& in,
-                     Granularity granularity, const TensorView& out);
+                     Granularity granularity, const TensorView& out,
+                     const AmaxOptions& options = {});
 
 }  // namespace octet::float8::internal
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "float8/cast_fixture.h"
 #include "float8/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,6 +15,7 @@
 #include "testing/random_tensor.h"
 #include "testing/status_matchers.h"
 #include "testing/tensor_matchers.h"
+#include "testing/test_device.h"
 
 namespace octet::float8 {
 namespace {
@@ -26,60 +28,6 @@ using ::octet::testing::ToDoubles;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr Granularity kAll[] = {
-    Granularity::kTensor,     Granularity::kRow,
-    Granularity::kColumn,     Granularity::kBlock1x128,
-    Granularity::kBlock128x1, Granularity::kBlock128x128,
-    Granularity::kBlock1x32,  Granularity::kBlock32x1};
-constexpr DType kInputs[] = {DType::kF32, DType::kBf16, DType::kF16};
-constexpr ScaleRounding kRoundings[] = {
-    ScaleRounding::kExact, ScaleRounding::kPowerOfTwo, ScaleRounding::kE8m0};
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-Tensor Make(const std::vector<double>& values, const Shape& shape,
-            DType dtype = DType::kF32) {
-  absl::StatusOr<Tensor> tensor = FromDoubles(values, dtype, shape);
-  EXPECT_THAT(tensor, IsOk());
-  return *std::move(tensor);
-}
-
-Tensor Filled(double value, const Shape& shape, DType dtype = DType::kF32) {
-  return Make(std::vector<double>(shape.num_elements(), value), shape, dtype);
-}
-
-CastPlan PlanOf(Granularity granularity,
-                ScaleRounding rounding = ScaleRounding::kExact,
-                DType dtype = DType::kF8E4M3) {
-  CastPlan plan;
-  plan.dtype = dtype;
-  plan.granularity = granularity;
-  plan.rounding = rounding;
-  return plan;
-}
-
-Quantized CastOf(const TensorView& in, const CastPlan& plan) {
-  Quantized out;
-  EXPECT_THAT(Cast(Stream(), in, plan, &out), IsOk());
-  return out;
-}
-
-std::vector<int> Bytes(const Quantized& q) {
-  const uint8_t* data = q.data.as<uint8_t>();
-  return std::vector<int>(data, data + q.data.num_elements());
-}
-
-std::vector<float> Scales(const Quantized& q) {
-  const float* data = q.scale.as<float>();
-  return std::vector<float>(data, data + q.scale.num_elements());
-}
-
-std::vector<double> Dequantized(const Quantized& q, DType dtype = DType::kF32) {
-  const Tensor out = Tensor::Allocate(dtype, q.data.shape()).value();
-  EXPECT_THAT(Dequantize(Stream(), q, out), IsOk());
-  return ToDoubles(out).value();
-}
 
 // The definition, element by element.
 void ExpectIsCastOf(const Tensor& in, const CastPlan& plan,
@@ -115,6 +63,7 @@ void ExpectIsCastOf(const Tensor& in, const CastPlan& plan,
 }
 
 TEST(CastTest, EveryGranularityRoundingAndInput) {
+  OCTET_TEST_STREAM(stream);
   for (DType dtype : kInputs) {
     for (const Shape& shape : {Shape({1, 1}), Shape({130, 259}),
                                Shape({2, 4500}), Shape({2, 3, 40})}) {
@@ -122,14 +71,14 @@ TEST(CastTest, EveryGranularityRoundingAndInput) {
       options.outliers = shape.num_elements() > 100 ? 2 : 0;
       OCTET_ASSERT_OK_AND_ASSIGN(
           const Tensor in, testing::RandomTensor(dtype, shape, 3, options));
-      for (Granularity granularity : kAll) {
-        for (ScaleRounding rounding : kRoundings) {
+      for (Granularity granularity : GranularitiesOn(stream)) {
+        for (ScaleRounding rounding : RoundingsOn(stream)) {
           for (DType format : {DType::kF8E4M3, DType::kF8E5M2}) {
             SCOPED_TRACE(absl::StrCat(Name(dtype), " ", shape.ToString(), " ",
                                       Name(granularity), " ", Name(rounding),
                                       " ", Name(format)));
             const CastPlan plan = PlanOf(granularity, rounding, format);
-            ExpectIsCastOf(in, plan, CastOf(in, plan));
+            ExpectIsCastOf(in, plan, CastOf(stream, in, plan));
           }
         }
       }
@@ -139,39 +88,41 @@ TEST(CastTest, EveryGranularityRoundingAndInput) {
 
 // Case 13.
 TEST(CastTest, EmptyMatrices) {
+  OCTET_TEST_STREAM(stream);
   for (const Shape& shape : {Shape({0, 8}), Shape({8, 0})}) {
-    for (Granularity granularity : kAll) {
+    for (Granularity granularity : GranularitiesOn(stream)) {
       const Quantized q =
-          CastOf(Make({}, shape, DType::kBf16), PlanOf(granularity));
+          CastOf(stream, Make({}, shape, DType::kBf16), PlanOf(granularity));
       EXPECT_EQ(q.data.shape(), shape);
       EXPECT_EQ(q.scale.shape(),
                 ScaleShape(granularity, shape.dim(0), shape.dim(1)));
       EXPECT_THAT(Scales(q), Each(447999985582080.0f)) << Name(granularity);
-      EXPECT_TRUE(Dequantized(q).empty());
+      EXPECT_TRUE(Dequantized(stream, q).empty());
     }
   }
 }
 
 // Case 16 (pytorch/ao#4714, pytorch/ao#3356).
 TEST(CastTest, ZerosStayZeros) {
+  OCTET_TEST_STREAM(stream);
   const Quantized tensor =
-      CastOf(Filled(0.0, {16, 16}), PlanOf(Granularity::kTensor));
+      CastOf(stream, Filled(0.0, {16, 16}), PlanOf(Granularity::kTensor));
   EXPECT_THAT(Bytes(tensor), Each(0));
   EXPECT_THAT(Scales(tensor), ElementsAre(447999985582080.0f));
-  EXPECT_THAT(Dequantized(tensor), Each(0.0));
+  EXPECT_THAT(Dequantized(stream, tensor), Each(0.0));
 
   std::vector<double> rows(256, 1.0);
   for (int i = 3 * 16; i < 4 * 16; ++i) rows[i] = 0.0;
   const std::vector<int> by_row =
-      Bytes(CastOf(Make(rows, {16, 16}), PlanOf(Granularity::kRow)));
+      Bytes(CastOf(stream, Make(rows, {16, 16}), PlanOf(Granularity::kRow)));
   for (int i = 0; i < 256; ++i) EXPECT_EQ(by_row[i], i / 16 == 3 ? 0 : 0x7e);
 
   std::vector<double> blocks(256 * 256, 1.0);
   for (int i = 0; i < 256 * 256; ++i) {
     if (i / 256 < 128 && i % 256 >= 128) blocks[i] = 0.0;
   }
-  const Quantized by_block =
-      CastOf(Make(blocks, {256, 256}), PlanOf(Granularity::kBlock128x128));
+  const Quantized by_block = CastOf(stream, Make(blocks, {256, 256}),
+                                    PlanOf(Granularity::kBlock128x128));
   EXPECT_THAT(Scales(by_block),
               ElementsAre(448.0f, 447999985582080.0f, 448.0f, 448.0f));
   const std::vector<int> bytes = Bytes(by_block);
@@ -184,31 +135,36 @@ TEST(CastTest, ZerosStayZeros) {
 
 // Case 17 (NVIDIA/TransformerEngine#786).
 TEST(CastTest, TinyAmaxKeepsTheScaleFinite) {
+  OCTET_TEST_STREAM(stream);
   for (double value : {1e-36, 1e-40}) {
-    for (ScaleRounding rounding : kRoundings) {
-      const Quantized q =
-          CastOf(Filled(value, {4, 4}), PlanOf(Granularity::kTensor, rounding));
+    for (ScaleRounding rounding : RoundingsOn(stream)) {
+      const Quantized q = CastOf(stream, Filled(value, {4, 4}),
+                                 PlanOf(Granularity::kTensor, rounding));
       EXPECT_TRUE(std::isfinite(Scales(q)[0]));
       for (int byte : Bytes(q)) EXPECT_NE(byte & 0x7f, 0x7f);
-      for (double x : Dequantized(q)) EXPECT_TRUE(std::isfinite(x));
+      for (double x : Dequantized(stream, q)) EXPECT_TRUE(std::isfinite(x));
     }
   }
 }
 
 // Case 18 (ROCm/TransformerEngine#737).
 TEST(CastTest, SmallTensorsKeepTheirPrecision) {
-  for (Granularity granularity : kAll) {
-    const Quantized q = CastOf(Filled(1e-9, {8, 8}), PlanOf(granularity));
+  OCTET_TEST_STREAM(stream);
+  for (Granularity granularity : GranularitiesOn(stream)) {
+    const Quantized q =
+        CastOf(stream, Filled(1e-9, {8, 8}), PlanOf(granularity));
     EXPECT_THAT(Bytes(q), Each(0x7e));
     EXPECT_FLOAT_EQ(Scales(q)[0], 4.48e11f);
-    for (double x : Dequantized(q)) EXPECT_NEAR(x, 1e-9, 6.25e-11);
+    for (double x : Dequantized(stream, q)) EXPECT_NEAR(x, 1e-9, 6.25e-11);
   }
 }
 
 // Case 19 (pytorch/pytorch#136181).
 TEST(CastTest, ScaleOfBf16IsF32) {
-  const Quantized q = CastOf(Make({0.0, -1.5, 3.0, 0.01}, {1, 4}, DType::kBf16),
-                             PlanOf(Granularity::kTensor));
+  OCTET_TEST_STREAM(stream);
+  const Quantized q =
+      CastOf(stream, Make({0.0, -1.5, 3.0, 0.01}, {1, 4}, DType::kBf16),
+             PlanOf(Granularity::kTensor));
   EXPECT_THAT(Scales(q), ElementsAre(149.33333f));
   EXPECT_THAT(Bytes(q), ElementsAre(0x00, 0xf6, 0x7e, 0x3c));
   EXPECT_EQ(1.0f / Scales(q)[0], 0.0066964286f);
@@ -216,19 +172,18 @@ TEST(CastTest, ScaleOfBf16IsF32) {
 
 // Case 21: NaN reaches the scale and every byte that shares it.
 TEST(CastTest, NanIsNeverHidden) {
+  OCTET_TEST_STREAM(stream);
   for (int at = 0; at < 4; ++at) {
     std::vector<double> values = {1.0, 1.5, 2.0, 0.0};
     values[at] = kNan;
     const Quantized q =
-        CastOf(Make(values, {1, 4}), PlanOf(Granularity::kTensor));
+        CastOf(stream, Make(values, {1, 4}), PlanOf(Granularity::kTensor));
     EXPECT_TRUE(std::isnan(Scales(q)[0]));
     EXPECT_THAT(Bytes(q), Each(0x7f));
     // With a scale that is known, only the element itself.
     const Tensor scale = Filled(224.0, {1, 1});
-    Quantized known;
-    EXPECT_THAT(CastWithScale(Stream(), Make(values, {1, 4}), scale,
-                              PlanOf(Granularity::kTensor), {}, &known),
-                IsOk());
+    const Quantized known = CastWithScaleOf(stream, Make(values, {1, 4}), scale,
+                                            PlanOf(Granularity::kTensor));
     std::vector<int> want = {0x76, 0x7a, 0x7e, 0x00};
     want[at] = 0x7f;
     EXPECT_EQ(Bytes(known), want);
@@ -236,15 +191,16 @@ TEST(CastTest, NanIsNeverHidden) {
 }
 
 TEST(CastTest, InfinityIsNeverHidden) {
-  for (ScaleRounding rounding : kRoundings) {
-    const Quantized q = CastOf(Make({1.0, -kInf, 2.0, -3.0}, {2, 2}),
+  OCTET_TEST_STREAM(stream);
+  for (ScaleRounding rounding : RoundingsOn(stream)) {
+    const Quantized q = CastOf(stream, Make({1.0, -kInf, 2.0, -3.0}, {2, 2}),
                                PlanOf(Granularity::kRow, rounding));
     EXPECT_EQ(Scales(q)[0], 0.0f);
     EXPECT_EQ(Bytes(q)[0], 0x00);
     EXPECT_EQ(Bytes(q)[1], 0x7f);
     // The row after it is untouched; dequantised, no element hides it.
     EXPECT_GT(Scales(q)[1], 0.0f);
-    const std::vector<double> x = Dequantized(q);
+    const std::vector<double> x = Dequantized(stream, q);
     EXPECT_TRUE(std::isnan(x[0]));
     EXPECT_TRUE(std::isnan(x[1]));
     EXPECT_NEAR(x[3], -3.0, 0.2);
@@ -253,27 +209,30 @@ TEST(CastTest, InfinityIsNeverHidden) {
 
 // Case 31 (pytorch/ao#4091).
 TEST(CastTest, OneBlockEqualsOneTensor) {
+  OCTET_TEST_STREAM(stream);
   OCTET_ASSERT_OK_AND_ASSIGN(
       const Tensor in,
       testing::RandomTensor(DType::kBf16, Shape({128, 128}), 7));
-  const Quantized tensor = CastOf(in, PlanOf(Granularity::kTensor));
-  const Quantized block = CastOf(in, PlanOf(Granularity::kBlock128x128));
+  const Quantized tensor = CastOf(stream, in, PlanOf(Granularity::kTensor));
+  const Quantized block =
+      CastOf(stream, in, PlanOf(Granularity::kBlock128x128));
   EXPECT_EQ(Bytes(tensor), Bytes(block));
   EXPECT_EQ(Scales(tensor), Scales(block));
   const TensorView row = in.view().RowSlice(5, 1);
-  EXPECT_EQ(Bytes(CastOf(row, PlanOf(Granularity::kRow))),
-            Bytes(CastOf(row, PlanOf(Granularity::kTensor))));
+  EXPECT_EQ(Bytes(CastOf(stream, row, PlanOf(Granularity::kRow))),
+            Bytes(CastOf(stream, row, PlanOf(Granularity::kTensor))));
 }
 
 // Case 32 (deepseek-ai/DeepGEMM#140).
 TEST(CastTest, BlockScalesOfOddRows) {
+  OCTET_TEST_STREAM(stream);
   for (int64_t m : {1, 3, 5, 33, 130}) {
     std::vector<double> values(m * 256);
     for (int64_t i = 0; i < m * 256; ++i) values[i] = 1.0 + i / 256;
-    const Quantized q =
-        CastOf(Make(values, Shape({m, 256})), PlanOf(Granularity::kBlock1x128));
+    const Quantized q = CastOf(stream, Make(values, Shape({m, 256})),
+                               PlanOf(Granularity::kBlock1x128));
     EXPECT_EQ(q.scale.shape(), Shape({m, 2}));
-    const std::vector<double> x = Dequantized(q);
+    const std::vector<double> x = Dequantized(stream, q);
     for (size_t i = 0; i < x.size(); ++i) {
       ASSERT_NEAR(x[i], values[i], 0.0625 * values[i]);
     }
@@ -281,53 +240,51 @@ TEST(CastTest, BlockScalesOfOddRows) {
 }
 
 TEST(CastTest, KnownScalesSaturateAndRecordAmax) {
+  OCTET_TEST_STREAM(stream);
   // Case 24: an outlier under a scale from history.
   std::vector<double> values(300, 0.5);
   values[7] = 10.0;
   const Tensor in = Make(values, {3, 100});
   const Tensor scale = Filled(448.0, {3, 1});
-  const Tensor amax = Filled(-1.0, {3, 1});
-  Quantized q;
+  const Tensor amax = OnDevice(stream, Filled(-1.0, {3, 1}));
   CastOptions options;
   options.seen_amax = amax;
-  ASSERT_THAT(CastWithScale(Stream(), in, scale, PlanOf(Granularity::kRow),
-                            options, &q),
-              IsOk());
+  const Quantized q =
+      CastWithScaleOf(stream, in, scale, PlanOf(Granularity::kRow), options);
   EXPECT_EQ(Bytes(q)[7], 0x7e);
   EXPECT_EQ(Bytes(q)[8], 0x76);
-  EXPECT_EQ(Dequantized(q)[7], 1.0);
-  EXPECT_THAT(ToDoubles(amax).value(), ElementsAre(10.0, 0.5, 0.5));
+  EXPECT_EQ(Dequantized(stream, q)[7], 1.0);
+  EXPECT_THAT(ToDoubles(testing::ToHost(stream, amax).value()).value(),
+              ElementsAre(10.0, 0.5, 0.5));
   EXPECT_THAT(Scales(q), Each(448.0f));
 }
 
 // A cast with the scales that another cast found gives the same bytes.
 TEST(CastTest, KnownScalesAgreeWithDynamicOnes) {
+  OCTET_TEST_STREAM(stream);
   OCTET_ASSERT_OK_AND_ASSIGN(
       const Tensor in,
       testing::RandomTensor(DType::kF16, Shape({70, 333}), 11));
-  for (Granularity granularity : kAll) {
-    const Quantized first = CastOf(in, PlanOf(granularity));
-    Quantized second;
-    ASSERT_THAT(CastWithScale(Stream(), in, first.scale, PlanOf(granularity),
-                              {}, &second),
-                IsOk());
+  for (Granularity granularity : GranularitiesOn(stream)) {
+    const Quantized first = CastOf(stream, in, PlanOf(granularity));
+    const Quantized second =
+        CastWithScaleOf(stream, in, first.scale, PlanOf(granularity));
     EXPECT_EQ(Bytes(first), Bytes(second)) << Name(granularity);
     EXPECT_EQ(Scales(first), Scales(second)) << Name(granularity);
   }
 }
 
 TEST(CastTest, DequantizesToEveryType) {
+  OCTET_TEST_STREAM(stream);
   OCTET_ASSERT_OK_AND_ASSIGN(
       const Tensor in,
       testing::RandomTensor(DType::kF32, Shape({150, 140}), 13));
-  for (Granularity granularity : kAll) {
+  for (Granularity granularity : GranularitiesOn(stream)) {
     for (DType format : {DType::kF8E4M3, DType::kF8E5M2}) {
-      const Quantized q =
-          CastOf(in, PlanOf(granularity, ScaleRounding::kExact, format));
+      const Quantized q = CastOf(
+          stream, in, PlanOf(granularity, ScaleRounding::kExact, format));
       for (DType dtype : kInputs) {
-        OCTET_ASSERT_OK_AND_ASSIGN(const Tensor out,
-                                   Tensor::Allocate(dtype, in.shape()));
-        ASSERT_THAT(Dequantize(Stream(), q, out), IsOk());
+        const Tensor out = DequantizedTo(stream, q, dtype);
         // Half an ulp of 3 (or 2) mantissa bits, in norm.
         EXPECT_THAT(out.view(),
                     IsNear(in, format == DType::kF8E4M3 ? 0.04 : 0.08))

@@ -1,161 +1,368 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Amax on the GPU: every tile's partial results meet in an atomic maximum.
-//
-// |x| is compared as its bits: for non-negative floats the order of the
-// integers is that of the values, and every NaN is above infinity, so no NaN is
-// lost and the result does not depend on the order of the atomics. `out` is
-// zeroed first and then only raised.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+// Amax of rows, columns and tiles on the GPU. Each block reduces what it reads;
+// where several share an amax they meet as AmaxMeeting says. Outputs are
+// overwritten.
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
 
 #include "float8/cuda/amax_kernel.h"
+#include "float8/cuda/dispatch.cuh"
+#include "float8/cuda/tile.cuh"
 
 namespace octet::float8::internal {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr unsigned kFullWarp = 0xffffffffu;
-// Elements of a row that one warp reduces, at most; a thread's share of a
-// column.
-constexpr int64_t kRowChunk = 4096;
-constexpr int64_t kColumnChunk = 128;
-// 16-byte loads.
-constexpr int kVectorBytes = 16;
+constexpr int kUnroll = 4;
+constexpr int kBlocksPerSm = 8;
 
-__device__ unsigned AbsBits(float x) {
-  return __float_as_uint(x) & 0x7fffffffu;
-}
-__device__ unsigned AbsBits(__nv_bfloat16 x) {
-  return AbsBits(__bfloat162float(x));
-}
-__device__ unsigned AbsBits(__half x) { return AbsBits(__half2float(x)); }
+// Registers for as many blocks on a multiprocessor.
+template <typename T, bool kAligned>
+inline constexpr int kTileBlocksPerSm = !kAligned        ? 1
+                                        : sizeof(T) == 4 ? 2
+                                                         : 4;
 
-template <typename T>
-__device__ unsigned AbsBitsOfVector(const uint4& vector) {
-  const T* elements = reinterpret_cast<const T*>(&vector);
-  unsigned amax = 0;
-#pragma unroll
-  for (int i = 0; i < kVectorBytes / static_cast<int>(sizeof(T)); ++i) {
-    amax = max(amax, AbsBits(elements[i]));
-  }
-  return amax;
-}
-
-// One warp for `chunk` elements of one row; a chunk never leaves its tile.
-template <typename T>
-__global__ void AmaxAlongRowsKernel(AmaxProblem p, int64_t chunk) {
-  constexpr int kPerVector = kVectorBytes / sizeof(T);
-  const int lane = threadIdx.x % 32;
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * (blockDim.x / 32);
-  const int64_t chunks_per_tile = (p.tile_cols + chunk - 1) / chunk;
-  const int64_t col_tiles = (p.cols + p.tile_cols - 1) / p.tile_cols;
-  const int64_t chunks_per_row = col_tiles * chunks_per_tile;
-  const int64_t first =
-      static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  for (int64_t w = first; w < p.rows * chunks_per_row; w += warps) {
-    const int64_t row = w / chunks_per_row;
-    const int64_t tile = w % chunks_per_row / chunks_per_tile;
-    const int64_t begin = tile * p.tile_cols + w % chunks_per_tile * chunk;
-    const int64_t tile_end = min(p.cols, (tile + 1) * p.tile_cols);
-    const int64_t end = min(tile_end, begin + chunk);
-    const T* data = static_cast<const T*>(p.in) + row * p.cols;
-    unsigned amax = 0;
-    int64_t c = begin;
-    if (reinterpret_cast<uintptr_t>(data + begin) % kVectorBytes == 0) {
-      const int64_t vectors = max(end - begin, int64_t{0}) / kPerVector;
-      const uint4* v = reinterpret_cast<const uint4*>(data + begin);
-      for (int64_t i = lane; i < vectors; i += 32) {
-        amax = max(amax, AbsBitsOfVector<T>(v[i]));
-      }
-      c += vectors * kPerVector;
-    }
-    for (int64_t i = c + lane; i < end; i += 32) {
-      amax = max(amax, AbsBits(data[i]));
-    }
-    amax = __reduce_max_sync(kFullWarp, amax);
-    if (lane == 0 && amax != 0) {
-      atomicMax(reinterpret_cast<unsigned*>(p.out) +
-                    row / p.tile_rows * col_tiles + tile,
-                amax);
-    }
+// Stores or raises.
+__device__ void Meet(float* out, int64_t index, unsigned bits, bool atomic) {
+  if (atomic) {
+    AtomicMax(out + index, bits);
+  } else {
+    out[index] = __uint_as_float(bits);
   }
 }
 
-// One thread for `chunk` elements of one column; for tiles one column wide.
+// threads.y rows a block, `splits` blocks a row. Two-stage: out is [rows,
+// splits].
 template <typename T>
-__global__ void AmaxAlongColumnsKernel(AmaxProblem p, int64_t chunk) {
-  const int64_t chunks_per_tile = (p.tile_rows + chunk - 1) / chunk;
-  const int64_t row_tiles = (p.rows + p.tile_rows - 1) / p.tile_rows;
-  const int64_t work = row_tiles * chunks_per_tile * p.cols;
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < work; i += threads) {
-    const int64_t col = i % p.cols;
-    const int64_t part = i / p.cols;
-    const int64_t tile = part / chunks_per_tile;
-    const int64_t begin = tile * p.tile_rows + part % chunks_per_tile * chunk;
-    const int64_t end =
-        min(min(p.rows, (tile + 1) * p.tile_rows), begin + chunk);
-    const T* data = static_cast<const T*>(p.in) + col;
-    unsigned amax = 0;
-    for (int64_t r = begin; r < end; ++r) {
-      amax = max(amax, AbsBits(data[r * p.cols]));
-    }
-    if (amax != 0) {
-      atomicMax(reinterpret_cast<unsigned*>(p.out) + tile * p.cols + col, amax);
-    }
+__global__ void AmaxOfRowsKernel(const T* in, int64_t rows, int64_t cols,
+                                 int64_t splits, bool atomic, float* out) {
+  __shared__ unsigned shared[32];
+  const int64_t row = blockIdx.x / splits * blockDim.y + threadIdx.y;
+  const int64_t split = blockIdx.x % splits;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const unsigned warps = blockDim.x / 32;
+  unsigned bits = 0;
+  if (row < rows) {
+    bits = AmaxOfSpan<T, kUnroll>(in + row * cols, cols,
+                                  split * blockDim.x + threadIdx.x,
+                                  splits * static_cast<int64_t>(blockDim.x));
+  }
+  bits = WarpMax(bits);
+  if (warps > 1) {
+    unsigned* const own = shared + threadIdx.y * warps;
+    if (lane == 0) own[warp] = bits;
+    __syncthreads();
+    if (warp != 0) return;
+    bits = WarpMax(lane < warps ? own[lane] : 0u);
+  }
+  if (threadIdx.x == 0 && row < rows) {
+    Meet(out, atomic ? row : row * splits + split, bits, atomic);
   }
 }
 
-int Blocks(int64_t work_items, int per_block) {
-  constexpr int64_t kMaxBlocks =
-      132 * 32;  // several waves of an H200's 132 SMs
-  return static_cast<int>(
-      std::min((work_items + per_block - 1) / per_block, kMaxBlocks));
+// 128 columns and `chunk` rows a block; two-stage: out is [row chunks, cols].
+template <typename T, bool kAligned>
+__global__ __launch_bounds__(
+    kTileThreads,
+    kTileBlocksPerSm<T, kAligned>) void AmaxOfColumnsKernel(const T* in,
+                                                            int64_t rows,
+                                                            int64_t cols,
+                                                            int64_t chunk,
+                                                            bool atomic,
+                                                            float* out) {
+  __shared__ uint4 shared[kTileWarps * kTile * sizeof(T) / 16];
+  const int64_t strips = TilesAlong(cols);
+  const int64_t part = blockIdx.x / strips;
+  const int64_t col = blockIdx.x % strips * kTile;
+  const int64_t end = min(rows, (part + 1) * chunk);
+  uint4 largest = make_uint4(0, 0, 0, 0);
+  for (int64_t row = part * chunk; row < end; row += kTile) {
+    uint4 v[TileMap<T>::kRows];
+    LoadTile<T>(in, end, cols, row, col, kAligned, v);
+    MaxOfColumns<T>(v, &largest);
+  }
+  ShareMaxOfColumns<T>(largest, shared);
+  __syncthreads();
+  const int64_t c = col + threadIdx.x;
+  if (threadIdx.x < kTile && c < cols) {
+    Meet(out, atomic ? c : part * cols + c, ColumnAmax<T>(shared, threadIdx.x),
+         atomic);
+  }
 }
 
+// One tile a block: out is [rows, column tiles] or [row tiles, column tiles].
+template <typename T, bool kAligned>
+__global__ __launch_bounds__(
+    kTileThreads,
+    kTileBlocksPerSm<T, kAligned>) void AmaxOfTilesKernel(const T* in,
+                                                          int64_t rows,
+                                                          int64_t cols,
+                                                          bool by_row,
+                                                          float* out) {
+  __shared__ unsigned shared[kTile];
+  const int64_t across = TilesAlong(cols);
+  const int64_t row = blockIdx.x / across * kTile;
+  const int64_t tile_col = blockIdx.x % across;
+  uint4 v[TileMap<T>::kRows];
+  LoadTile<T>(in, rows, cols, row, tile_col * kTile, kAligned, v);
+  if (!by_row) {
+    const unsigned bits = BlockMax(AmaxOfThread<T>(v), shared);
+    if (threadIdx.x == 0) out[blockIdx.x] = __uint_as_float(bits);
+    return;
+  }
+  AmaxOfRows<T>(v, shared);
+  __syncthreads();
+  const int64_t r = row + threadIdx.x;
+  if (threadIdx.x < kTile && r < rows) {
+    out[r * across + tile_col] = __uint_as_float(shared[threadIdx.x]);
+  }
+}
+
+// Tiles of 32 elements: a warp a tile of a row, a thread a tile of a column.
 template <typename T>
-cudaError_t Launch(AmaxProblem p, cudaStream_t stream) {
-  if (p.tile_cols == 1 && p.tile_rows > 1) {
-    const int64_t chunk = std::min(p.tile_rows, kColumnChunk);
-    const int64_t parts = (p.rows + p.tile_rows - 1) / p.tile_rows *
-                          ((p.tile_rows + chunk - 1) / chunk);
-    AmaxAlongColumnsKernel<T>
-        <<<Blocks(parts * p.cols, kThreads), kThreads, 0, stream>>>(p, chunk);
+__global__ void AmaxOf32Kernel(const T* in, int64_t rows, int64_t cols,
+                               bool by_row, float* out) {
+  const int64_t thread =
+      static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (by_row) {
+    const int64_t across = (cols + 31) / 32;
+    const int64_t tile = thread / 32;
+    const int64_t row = tile / across;
+    const int64_t col = tile % across * 32 + thread % 32;
+    if (row >= rows) return;  // a whole warp
+    const unsigned bits =
+        WarpMax(col < cols ? AbsBits(ToFloat(in[row * cols + col])) : 0u);
+    if (thread % 32 == 0) out[tile] = __uint_as_float(bits);
+    return;
+  }
+  const int64_t begin = thread / cols * 32, col = thread % cols;
+  if (begin >= rows) return;
+  unsigned bits = 0;
+  for (int64_t row = begin; row < min(rows, begin + 32); ++row) {
+    bits = max(bits, AbsBits(ToFloat(in[row * cols + col])));
+  }
+  out[thread] = __uint_as_float(bits);
+}
+
+// out[i] = max over j of in[i * terms + j]: a warp an output.
+__global__ void ReduceRowsKernel(const float* in, int64_t outputs,
+                                 int64_t terms, float* out) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (i >= outputs) return;
+  unsigned bits = 0;
+  for (int64_t j = threadIdx.x; j < terms; j += 32) {
+    bits = max(bits, __float_as_uint(in[i * terms + j]));
+  }
+  bits = WarpMax(bits);
+  if (threadIdx.x == 0) out[i] = __uint_as_float(bits);
+}
+
+// out[i] = max over j of in[j * outputs + i]: 32 outputs a block, whose warps
+// share the terms.
+__global__ void ReduceColumnsKernel(const float* in, int64_t outputs,
+                                    int64_t terms, float* out) {
+  __shared__ unsigned shared[32][33];
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x;
+  unsigned bits = 0;
+  if (i < outputs) {
+    for (int64_t j = threadIdx.y; j < terms; j += 32) {
+      bits = max(bits, __float_as_uint(in[j * outputs + i]));
+    }
+  }
+  shared[threadIdx.x][threadIdx.y] = bits;
+  __syncthreads();
+  bits = WarpMax(shared[threadIdx.y][threadIdx.x]);
+  const int64_t own = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.y;
+  if (threadIdx.x == 0 && own < outputs) out[own] = __uint_as_float(bits);
+}
+
+// Of a block of AmaxOfColumnsKernel.
+int64_t RowsPerPart(const MatrixIn& in, int64_t parts) {
+  return CeilDiv(Tiles(in.rows), parts) * kTile;
+}
+
+cudaError_t LaunchRows(const MatrixIn& in, const AmaxLaunch& launch,
+                       bool atomic, float* out, cudaStream_t stream) {
+  return ForType(in.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    AmaxOfRowsKernel<<<static_cast<unsigned>(launch.blocks),
+                       dim3(launch.threads_x, launch.threads_y), 0, stream>>>(
+        static_cast<const T*>(in.data), in.rows, in.cols, launch.splits, atomic,
+        out);
     return cudaGetLastError();
+  });
+}
+
+cudaError_t LaunchColumns(const MatrixIn& in, const AmaxLaunch& launch,
+                          int64_t parts, bool atomic, float* out,
+                          cudaStream_t stream) {
+  return ForType(in.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto kernel = RowsAreAligned(in) ? &AmaxOfColumnsKernel<T, true>
+                                           : &AmaxOfColumnsKernel<T, false>;
+    kernel<<<static_cast<unsigned>(launch.blocks), kTileThreads, 0, stream>>>(
+        static_cast<const T*>(in.data), in.rows, in.cols,
+        RowsPerPart(in, parts), atomic, out);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t LaunchTiles(const MatrixIn& in, const AmaxLaunch& launch,
+                        bool by_row, float* out, cudaStream_t stream) {
+  return ForType(in.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto kernel = RowsAreAligned(in) ? &AmaxOfTilesKernel<T, true>
+                                           : &AmaxOfTilesKernel<T, false>;
+    kernel<<<static_cast<unsigned>(launch.blocks), kTileThreads, 0, stream>>>(
+        static_cast<const T*>(in.data), in.rows, in.cols, by_row, out);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t Launch32(const MatrixIn& in, const AmaxLaunch& launch, bool by_row,
+                     float* out, cudaStream_t stream) {
+  return ForType(in.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    AmaxOf32Kernel<<<static_cast<unsigned>(launch.blocks), launch.threads_x, 0,
+                     stream>>>(static_cast<const T*>(in.data), in.rows, in.cols,
+                               by_row, out);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t LaunchReduce(const AmaxProblem& p, const AmaxLaunch& launch,
+                         cudaStream_t stream) {
+  if (p.tile == AmaxTile::kColumn) {
+    return LaunchReduceColumns(p.partial, p.in.cols, launch.splits, p.out,
+                               stream);
   }
-  if (p.tile_rows == p.rows && p.tile_cols == p.cols) {
-    // One tile: its rows are contiguous, so read them as one.
-    p.cols *= p.rows;
-    p.tile_cols = p.cols;
-    p.rows = p.tile_rows = 1;
-  }
-  const int64_t chunk = std::min(p.tile_cols, kRowChunk);
-  const int64_t parts = p.rows * ((p.cols + p.tile_cols - 1) / p.tile_cols) *
-                        ((p.tile_cols + chunk - 1) / chunk);
-  AmaxAlongRowsKernel<T>
-      <<<Blocks(parts, kThreads / 32), kThreads, 0, stream>>>(p, chunk);
+  ReduceRowsKernel<<<static_cast<unsigned>(CeilDiv(p.in.rows, 8)), dim3(32, 8),
+                     0, stream>>>(p.partial, p.in.rows, launch.splits, p.out);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t LaunchAmax(const AmaxProblem& p, cudaStream_t stream) {
-  const cudaError_t error =
-      cudaMemsetAsync(p.out, 0, p.tiles * sizeof(float), stream);
-  if (error != cudaSuccess || p.rows == 0 || p.cols == 0) return error;
-  switch (p.input) {
-    case AmaxInput::kF32:
-      return Launch<float>(p, stream);
-    case AmaxInput::kBf16:
-      return Launch<__nv_bfloat16>(p, stream);
-    case AmaxInput::kF16:
-      return Launch<__half>(p, stream);
+cudaError_t LaunchReduceColumns(const float* partial, int64_t outputs,
+                                int64_t terms, float* out,
+                                cudaStream_t stream) {
+  ReduceColumnsKernel<<<static_cast<unsigned>(CeilDiv(outputs, 32)),
+                        dim3(32, 32), 0, stream>>>(partial, outputs, terms,
+                                                   out);
+  return cudaGetLastError();
+}
+
+int MultiprocessorsOf(int device) {
+  static std::array<std::atomic<int>, 64> known{};
+  std::atomic<int>& cached = known[static_cast<size_t>(device) % known.size()];
+  int count = cached.load(std::memory_order_relaxed);
+  if (count == 0) {
+    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount,
+                               device) != cudaSuccess) {
+      count = 1;
+    }
+    cached.store(count, std::memory_order_relaxed);
   }
-  return cudaErrorInvalidValue;
+  return count;
+}
+
+std::string AmaxLaunch::ToString() const {
+  return std::to_string(blocks) + " blocks of " + std::to_string(threads_x) +
+         " x " + std::to_string(threads_y) + " threads, " +
+         std::to_string(splits) + " to an amax";
+}
+
+AmaxLaunch AmaxLaunchOf(const MatrixIn& in, AmaxTile tile, int device) {
+  const int64_t sms = MultiprocessorsOf(device);
+  const int64_t per_thread = kUnroll * 16 / SizeOfElement(in.type);
+  AmaxLaunch launch;
+  launch.threads_x = kTileThreads;
+  switch (tile) {
+    case AmaxTile::kTensor:
+      return AmaxOfTensorLaunch(in, device);
+    case AmaxTile::kRow: {
+      const int64_t wanted = CeilDiv(CeilDiv(in.cols, per_thread), 32) * 32;
+      launch.threads_x = static_cast<int>(std::min<int64_t>(256, wanted));
+      launch.threads_y = 256 / launch.threads_x;
+      const int64_t groups = CeilDiv(in.rows, launch.threads_y);
+      launch.splits =
+          std::max<int64_t>(1, std::min(CeilDiv(wanted, launch.threads_x),
+                                        sms * kBlocksPerSm / groups));
+      launch.blocks = groups * launch.splits;
+      break;
+    }
+    case AmaxTile::kColumn: {
+      const int64_t bands = Tiles(in.rows), strips = Tiles(in.cols);
+      const int64_t wanted = std::max<int64_t>(1, sms * kBlocksPerSm / strips);
+      launch.splits = CeilDiv(bands, CeilDiv(bands, wanted));
+      launch.blocks = strips * launch.splits;
+      break;
+    }
+    case AmaxTile::k1x32:
+    case AmaxTile::k32x1: {
+      const int64_t threads = tile == AmaxTile::k1x32
+                                  ? in.rows * CeilDiv(in.cols, 32) * 32
+                                  : in.cols * CeilDiv(in.rows, 32);
+      launch.blocks = CeilDiv(threads, launch.threads_x);
+      break;
+    }
+    default:
+      launch.blocks = Tiles(in.rows) * Tiles(in.cols);
+  }
+  return launch;
+}
+
+int64_t AmaxPartials(const AmaxProblem& problem, int device) {
+  const AmaxLaunch launch = AmaxLaunchOf(problem.in, problem.tile, device);
+  if (problem.meeting == AmaxMeeting::kAtomic || launch.splits == 1) return 0;
+  switch (problem.tile) {
+    case AmaxTile::kTensor:
+      return launch.splits;
+    case AmaxTile::kRow:
+      return problem.in.rows * launch.splits;
+    case AmaxTile::kColumn:
+      return problem.in.cols * launch.splits;
+    default:
+      return 0;
+  }
+}
+
+cudaError_t LaunchAmax(const AmaxProblem& p, int device, cudaStream_t stream) {
+  const AmaxLaunch launch = AmaxLaunchOf(p.in, p.tile, device);
+  switch (p.tile) {
+    case AmaxTile::kTensor:
+      return LaunchAmaxOfTensor(p, device, stream);
+    case AmaxTile::k1x128:
+    case AmaxTile::k128x128:
+      return LaunchTiles(p.in, launch, p.tile == AmaxTile::k1x128, p.out,
+                         stream);
+    case AmaxTile::k1x32:
+    case AmaxTile::k32x1:
+      return Launch32(p.in, launch, p.tile == AmaxTile::k1x32, p.out, stream);
+    case AmaxTile::k128x1:
+      return LaunchColumns(p.in, launch, Tiles(p.in.rows), false, p.out,
+                           stream);
+    default:
+      break;
+  }
+  const bool by_column = p.tile == AmaxTile::kColumn;
+  const bool meet = launch.splits > 1;
+  const bool atomic = meet && p.meeting == AmaxMeeting::kAtomic;
+  if (atomic) {
+    const int64_t outputs = by_column ? p.in.cols : p.in.rows;
+    const cudaError_t error =
+        cudaMemsetAsync(p.out, 0, outputs * sizeof(float), stream);
+    if (error != cudaSuccess) return error;
+  }
+  float* const out = meet && !atomic ? p.partial : p.out;
+  const cudaError_t error =
+      by_column
+          ? LaunchColumns(p.in, launch, launch.splits, atomic, out, stream)
+          : LaunchRows(p.in, launch, atomic, out, stream);
+  if (error != cudaSuccess || !meet || atomic) return error;
+  return LaunchReduce(p, launch, stream);
 }
 
 }  // namespace octet::float8::internal

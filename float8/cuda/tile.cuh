@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A 128x128 tile in the registers of a block of 256 threads, and spans of
+// contiguous elements: loads and magnitudes.
+//
+// A thread holds whole 16-byte vectors of consecutive rows: 8 rows of 8
+// columns, or 16 rows of 4 columns for f32. Elements beyond the matrix are 0,
+// which no amax sees.
+#ifndef OCTET_FLOAT8_CUDA_TILE_CUH_
+#define OCTET_FLOAT8_CUDA_TILE_CUH_
+
+#include "float8/cuda/encode.cuh"
+
+namespace octet::float8::internal {
+
+inline constexpr int kTileThreads = 256;
+inline constexpr int kTileWarps = kTileThreads / 32;
+
+__device__ __forceinline__ int64_t TilesAlong(int64_t n) {
+  return (n + kTile - 1) / kTile;
+}
+
+template <typename T>
+struct TileMap {
+  static constexpr int kCols = kPerVector<T>;
+  static constexpr int kAcross = kTile / kCols;
+  static constexpr int kRows = kTile * kAcross / kTileThreads;
+  __device__ static int Col() { return threadIdx.x % kAcross * kCols; }
+  __device__ static int Row() { return threadIdx.x / kAcross * kRows; }
+};
+
+// `vectors`: every row of the matrix starts at a multiple of 16 bytes.
+template <typename T>
+__device__ __forceinline__ void LoadTile(const T* in, int64_t rows,
+                                         int64_t cols, int64_t row, int64_t col,
+                                         bool vectors,
+                                         uint4 (&v)[TileMap<T>::kRows]) {
+  using Map = TileMap<T>;
+  const int64_t c = col + Map::Col();
+  const int64_t r = row + Map::Row();
+  const T* from = in + r * cols + c;
+  if (vectors) {
+#pragma unroll
+    for (int i = 0; i < Map::kRows; ++i) {
+      v[i] = c < cols && r + i < rows ? LoadVector(from + i * cols)
+                                      : make_uint4(0, 0, 0, 0);
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < Map::kRows; ++i) {
+    T elements[Map::kCols];
+#pragma unroll
+    for (int k = 0; k < Map::kCols; ++k) {
+      elements[k] = c + k < cols && r + i < rows ? from[i * cols + k] : T(0.0f);
+    }
+    v[i] = *reinterpret_cast<const uint4*>(elements);
+  }
+}
+
+// The block's share of the tile's amax: bits, to be reduced by BlockMax.
+template <typename T>
+__device__ __forceinline__ unsigned AmaxOfThread(
+    const uint4 (&v)[TileMap<T>::kRows]) {
+  uint32_t largest = 0;
+#pragma unroll
+  for (int i = 0; i < TileMap<T>::kRows; ++i) {
+    largest = MaxWord<T>(largest, AbsMaxOfVector<T>(v[i]));
+  }
+  return WordBits<T>(largest);
+}
+
+// amax[r] of each of the tile's rows, as bits, in shared memory; the caller
+// synchronises.
+template <typename T>
+__device__ __forceinline__ void AmaxOfRows(const uint4 (&v)[TileMap<T>::kRows],
+                                           unsigned* amax) {
+  using Map = TileMap<T>;
+  const bool leader = threadIdx.x % Map::kAcross == 0;
+  if constexpr (sizeof(T) == 4) {
+#pragma unroll
+    for (int i = 0; i < Map::kRows; ++i) {
+      const unsigned bits = WarpMax(AbsMaxOfVector<T>(v[i]));
+      if (leader) amax[Map::Row() + i] = bits;
+    }
+  } else {
+    // Two rows share a word, so that one shuffle moves both.
+#pragma unroll
+    for (int i = 0; i < Map::kRows; i += 2) {
+      const uint32_t a = AbsMaxOfVector<T>(v[i]);
+      const uint32_t b = AbsMaxOfVector<T>(v[i + 1]);
+      uint32_t both =
+          __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
+#pragma unroll
+      for (int step = Map::kAcross / 2; step > 0; step /= 2) {
+        both = __vmaxu2(both, __shfl_xor_sync(kFullWarp, both, step));
+      }
+      if (leader) {
+        amax[Map::Row() + i] = LaneBits<T>(both, 0);
+        amax[Map::Row() + i + 1] = LaneBits<T>(both, 1);
+      }
+    }
+  }
+}
+
+// A thread's maxima of its columns, in T's own bits.
+template <typename T>
+__device__ __forceinline__ void MaxOfColumns(
+    const uint4 (&v)[TileMap<T>::kRows], uint4* largest) {
+#pragma unroll
+  for (int i = 0; i < TileMap<T>::kRows; ++i) {
+    largest->x = MaxWord<T>(largest->x, AbsWord<T>(v[i].x));
+    largest->y = MaxWord<T>(largest->y, AbsWord<T>(v[i].y));
+    largest->z = MaxWord<T>(largest->z, AbsWord<T>(v[i].z));
+    largest->w = MaxWord<T>(largest->w, AbsWord<T>(v[i].w));
+  }
+}
+
+// Puts each warp's maxima of columns into shared memory: kTileWarps rows of
+// kTile elements of T. After a barrier ColumnAmax gives a column's.
+template <typename T>
+__device__ __forceinline__ void ShareMaxOfColumns(uint4 largest,
+                                                  uint4* shared) {
+  using Map = TileMap<T>;
+  if constexpr (Map::kAcross == 16) {  // two threads of a warp hold a column
+    const auto fold = [](uint32_t word) {
+      return MaxWord<T>(word, __shfl_xor_sync(kFullWarp, word, 16));
+    };
+    largest = make_uint4(fold(largest.x), fold(largest.y), fold(largest.z),
+                         fold(largest.w));
+  }
+  if (threadIdx.x % 32 < Map::kAcross) {
+    shared[threadIdx.x / 32 * Map::kAcross + threadIdx.x % 32] = largest;
+  }
+}
+template <typename T>
+__device__ __forceinline__ unsigned ColumnAmax(const uint4* shared, int col) {
+  const T* elements = reinterpret_cast<const T*>(shared);
+  unsigned bits = 0;
+#pragma unroll
+  for (int warp = 0; warp < kTileWarps; ++warp) {
+    bits = max(bits, AbsBits(ToFloat(elements[warp * kTile + col])));
+  }
+  return bits;
+}
+
+// A thread's share of the amax of `n` elements at any address: vectors first,
+// first + stride, ...; reduce the bits over the threads that share the span.
+template <typename T, int kUnroll>
+__device__ __forceinline__ unsigned AmaxOfSpan(const T* data, int64_t n,
+                                               int64_t first, int64_t stride) {
+  constexpr int kPer = kPerVector<T>;
+  const int64_t to_aligned =
+      (16 - reinterpret_cast<uintptr_t>(data) % 16) % 16 / sizeof(T);
+  const int64_t head = min(n, to_aligned);
+  const int64_t vectors = (n - head) / kPer;
+  const T* aligned = data + head;
+  uint32_t largest = 0;
+  int64_t i = first;
+  for (; i + (kUnroll - 1) * stride < vectors; i += kUnroll * stride) {
+    uint4 v[kUnroll];
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) {
+      v[k] = LoadVector(aligned + (i + k * stride) * kPer);
+    }
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) {
+      largest = MaxWord<T>(largest, AbsMaxOfVector<T>(v[k]));
+    }
+  }
+  for (; i < vectors; i += stride) {
+    largest =
+        MaxWord<T>(largest, AbsMaxOfVector<T>(LoadVector(aligned + i * kPer)));
+  }
+  unsigned bits = WordBits<T>(largest);
+  for (i = first; i < head; i += stride) {
+    bits = max(bits, AbsBits(ToFloat(data[i])));
+  }
+  for (i = head + vectors * kPer + first; i < n; i += stride) {
+    bits = max(bits, AbsBits(ToFloat(data[i])));
+  }
+  return bits;
+}
+
+}  // namespace octet::float8::internal
+
+#endif  // OCTET_FLOAT8_CUDA_TILE_CUH_
