@@ -29,6 +29,7 @@ KernelSlot<DelayedAdvanceKernel>& DelayedAdvanceSlot() {
 using internal::kDelayedAmax;
 using internal::kDelayedFilled;
 using internal::kDelayedHistory;
+using internal::kDelayedScaled;
 
 DelayedScale::DelayedScale(const DelayedScalingOptions& options)
     : options_(options),
@@ -76,7 +77,7 @@ absl::Status DelayedScale::Advance() {
   if (!placed_) return absl::OkStatus();
   OCTET_ASSIGN_OR_RETURN(internal::DelayedAdvanceKernel* const kernel,
                          internal::DelayedAdvanceSlot().Get(stream_.device()));
-  return kernel(stream_, device_, options_.reduction);
+  return kernel(stream_, device_, options_);
 }
 
 void DelayedScale::Reset() {
@@ -112,6 +113,7 @@ absl::Status DelayedScale::Restore(absl::Span<const float> history) {
   host_[kDelayedAmax] = options_.reduction == AmaxReduction::kMostRecent
                             ? *first
                             : *std::max_element(first, host_.end());
+  host_[kDelayedScaled] = std::ldexp(host_[kDelayedAmax], options_.margin);
   return absl::OkStatus();
 }
 

@@ -2,7 +2,7 @@
 
 // Scales taken from the history of a tensor's amax.
 //
-//   scale = ScaleFor(max or most recent of the history) / 2^margin
+//   scale = ScaleFor(2^margin * max or most recent of the history)
 //
 // The first use takes the amax of the tensor at hand, and so does one whose
 // history holds only zeros, which say nothing of the values to come. Within a

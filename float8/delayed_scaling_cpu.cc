@@ -16,13 +16,15 @@ absl::Status DelayedCastCpu(const Stream& stream, const TensorView& in,
                         ScaleShape(Granularity::kTensor, in.rows(), in.cols()));
   OCTET_RETURN_IF_ERROR(AmaxCpu(stream, in, Granularity::kTensor, seen));
   const float current = s[kDelayedSeen];
+  const float scaled = std::ldexp(current, margin);
   const bool keeps = s[kDelayedAmax] > 0.0f && std::isfinite(current);
-  s[kDelayedKeep] = keeps ? 1.0f : 0.0f;
-  const float amax = keeps ? s[kDelayedAmax] : current;
-  *form.scale.as<float>() =
-      std::ldexp(ScaleFor(amax, form.plan.dtype, form.plan.rounding), -margin);
+  *form.scale.as<float>() = ScaleFor(keeps ? s[kDelayedScaled] : scaled,
+                                     form.plan.dtype, form.plan.rounding);
   if (std::isfinite(current)) {
-    if (!keeps) s[kDelayedAmax] = current;
+    if (!keeps) {
+      s[kDelayedAmax] = current;
+      s[kDelayedScaled] = scaled;
+    }
     s[kDelayedPending] = std::max(s[kDelayedPending], current);
     s[kDelayedUsed] = 1.0f;
   }
@@ -30,7 +32,7 @@ absl::Status DelayedCastCpu(const Stream& stream, const TensorView& in,
 }
 
 absl::Status DelayedAdvanceCpu(const Stream&, const TensorView& state,
-                               AmaxReduction reduction) {
+                               const DelayedScalingOptions& options) {
   float* const s = state.as<float>();
   if (s[kDelayedUsed] == 0.0f) return absl::OkStatus();
   float* const history = s + kDelayedHistory;
@@ -38,9 +40,10 @@ absl::Status DelayedAdvanceCpu(const Stream&, const TensorView& state,
   std::copy_backward(history, end - 1, end);
   history[0] = s[kDelayedPending];
   s[kDelayedFilled] = 1.0f;
-  s[kDelayedAmax] = reduction == AmaxReduction::kMostRecent
+  s[kDelayedAmax] = options.reduction == AmaxReduction::kMostRecent
                         ? history[0]
                         : *std::max_element(history, end);
+  s[kDelayedScaled] = std::ldexp(s[kDelayedAmax], options.margin);
   s[kDelayedPending] = 0.0f;
   s[kDelayedUsed] = 0.0f;
   return absl::OkStatus();

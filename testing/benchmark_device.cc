@@ -7,6 +7,7 @@
 
 #include "base/device.h"
 #include "base/event.h"
+#include "base/graph.h"
 #include "base/status_macros.h"
 #include "base/tensor.h"
 #include "testing/memory_copy.h"
@@ -26,6 +27,26 @@ absl::StatusOr<Stream> BenchmarkStream() {
   OCTET_ASSIGN_OR_RETURN(const Device device,
                          ResolveDevice(name == nullptr ? "auto" : name));
   return Stream::Create(device);
+}
+
+absl::StatusOr<Tensor> BenchmarkTensor(const Stream& stream, DType dtype,
+                                       const Shape& shape, uint64_t seed) {
+  constexpr int64_t kSome = 1 << 20;
+  const int64_t n = shape.num_elements();
+  OCTET_ASSIGN_OR_RETURN(
+      const Tensor some,
+      RandomTensor(dtype, Shape({std::min(n, kSome)}), seed));
+  OCTET_ASSIGN_OR_RETURN(Tensor all,
+                         Tensor::Allocate(dtype, shape, stream.device()));
+  for (int64_t at = 0; at < n; at += kSome) {
+    const Shape part({std::min(n - at, kSome)});
+    const TensorView from(some.view().data(), dtype, part);
+    const TensorView to(all.as<char>() + at * SizeOf(dtype), dtype, part,
+                        stream.device());
+    OCTET_RETURN_IF_ERROR(Copy(stream, from, to));
+  }
+  OCTET_RETURN_IF_ERROR(stream.Synchronize());
+  return all;
 }
 
 absl::StatusOr<double> SecondsPerCall(const Stream& stream,
@@ -67,20 +88,12 @@ absl::StatusOr<double> CopyRate(const Stream& stream, int64_t cpu_bytes) {
   }
   static double rate = 0.0;
   if (rate > 0.0) return rate;
-  const Shape shape({kCopyBytes});
-  OCTET_ASSIGN_OR_RETURN(const Tensor from,
-                         Tensor::Allocate(DType::kU8, shape, stream.device()));
-  OCTET_ASSIGN_OR_RETURN(const Tensor to,
-                         Tensor::Allocate(DType::kU8, shape, stream.device()));
+  const Shape shape({kCopyBytes / 2});
   // Random bits: constant ones may cost less power, and so time.
-  OCTET_ASSIGN_OR_RETURN(const Tensor some,
-                         RandomTensor(DType::kBf16, Shape({1 << 20}), 1));
-  const int64_t step = some.view().num_bytes();
-  for (int64_t at = 0; at < kCopyBytes; at += step) {
-    const TensorView part(from.as<char>() + at, DType::kBf16, some.shape(),
-                          stream.device());
-    OCTET_RETURN_IF_ERROR(Copy(stream, some, part));
-  }
+  OCTET_ASSIGN_OR_RETURN(const Tensor from,
+                         BenchmarkTensor(stream, DType::kBf16, shape, 1));
+  OCTET_ASSIGN_OR_RETURN(
+      const Tensor to, Tensor::Allocate(DType::kBf16, shape, stream.device()));
   const Event begin = *Event::Create(stream.device());
   const Event end = *Event::Create(stream.device());
   for (int i = 0; i < 12; ++i) {

@@ -9,13 +9,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/graph.h"
+#include "base/dtype.h"
+#include "base/shape.h"
 #include "base/stream.h"
+#include "base/tensor.h"
 
 namespace octet::testing {
 
 // A stream on the device that $OCTET_TEST_DEVICE names; unset: "auto".
 absl::StatusOr<Stream> BenchmarkStream();
+
+// Normal random values on the stream's device: 2^20 of them, over and over, so
+// that large tensors are made quickly.
+absl::StatusOr<Tensor> BenchmarkTensor(const Stream& stream, DType dtype,
+                                       const Shape& shape, uint64_t seed);
 
 // Seconds of one call of `work`, which queues on `stream`: the median of single
 // calls between two events, after two calls that are not counted. The stream is
