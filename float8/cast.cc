@@ -34,11 +34,6 @@ KernelSlot<CastWithScaleKernel>& CastWithScaleSlot() {
   return slot;
 }
 
-KernelSlot<RecastKernel>& RecastSlot() {
-  static KernelSlot<RecastKernel> slot("//float8:cast_cuda", &RecastCpu);
-  return slot;
-}
-
 KernelSlot<CastManyKernel>& CastManySlot() {
   static KernelSlot<CastManyKernel> slot("//float8:cast_cuda", &CastManyCpu);
   return slot;

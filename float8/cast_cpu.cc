@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -216,18 +215,6 @@ absl::Status CastWithScaleCpu(const Stream& stream, const TensorView& in,
   }));
   ColumnSum(in, options.column_sum);
   return absl::OkStatus();
-}
-
-absl::Status RecastCpu(const Stream& stream, const TensorView& in,
-                       const CastForm& form, const TensorView& history_amax,
-                       const TensorView& seen_amax) {
-  if (*history_amax.as<float>() != 0.0f &&
-      std::isfinite(*seen_amax.as<float>())) {
-    return absl::OkStatus();
-  }
-  CastOptions options;
-  options.known_amax = seen_amax;
-  return CastCpu(stream, in, absl::MakeConstSpan(&form, 1), options);
 }
 
 absl::Status CastManyCpu(const Stream& stream,

@@ -23,33 +23,16 @@ namespace {
 // Up to this size each block takes the amax of the whole tensor by itself,
 // which costs less than a launch.
 constexpr int64_t kOneLaunchBytes = 128 << 10;
+
 absl::Status CastEmpty(const CastQueue& queue, const CastForm& form,
-                       const CastProblem& p, const CastOptions& options) {
+                       const CastProblem& p, const TensorView& column_sum) {
   const Shape& shape = form.scale.shape();
   OCTET_RETURN_IF_ERROR(
       queue.Done(LaunchSettleScales(p.scale, shape.rows(), shape.cols(),
                                     Fp8Of(form.plan.dtype), queue.native()),
                  "scales of an empty matrix"));
-  if (options.column_sum.empty()) return absl::OkStatus();
-  return FillZero(queue.stream(), options.column_sum);
-}
-
-// Queues the cast of a problem whose source is settled.
-absl::Status Launch(const CastQueue& queue, const CastForm& form,
-                    const CastProblem& p, const TensorView& column_sum) {
-  const Fp8 format = Fp8Of(form.plan.dtype);
-  const bool in_order = form.plan.granularity == Granularity::kTensor &&
-                        p.transposed == nullptr && column_sum.empty();
-  OCTET_RETURN_IF_ERROR(queue.Done(
-      in_order ? LaunchCastFlat(p, format, queue.native())
-               : LaunchCastTiles(p, format, KindOf(form.plan.granularity),
-                                 queue.native()),
-      "cast"));
   if (column_sum.empty()) return absl::OkStatus();
-  return queue.Done(
-      LaunchColumnSum(p.column_partials, Tiles(p.in.rows), p.in.cols,
-                      column_sum.as<float>(), queue.native()),
-      "column sum");
+  return FillZero(queue.stream(), column_sum);
 }
 
 // A tile of the kernel holds all that share a scale.
@@ -69,6 +52,26 @@ bool IsLocal(const CastForm& form, const CastProblem& p, bool in_order) {
 
 }  // namespace
 
+absl::Status LaunchCast(const CastQueue& queue, const CastForm& form,
+                        const CastProblem& p, const TensorView& column_sum) {
+  if (p.in.rows == 0 || p.in.cols == 0) {
+    return CastEmpty(queue, form, p, column_sum);
+  }
+  const Fp8 format = Fp8Of(form.plan.dtype);
+  const bool in_order = form.plan.granularity == Granularity::kTensor &&
+                        p.transposed == nullptr && column_sum.empty();
+  OCTET_RETURN_IF_ERROR(queue.Done(
+      in_order ? LaunchCastFlat(p, format, queue.native())
+               : LaunchCastTiles(p, format, KindOf(form.plan.granularity),
+                                 queue.native()),
+      "cast"));
+  if (column_sum.empty()) return absl::OkStatus();
+  return queue.Done(
+      LaunchColumnSum(p.column_partials, Tiles(p.in.rows), p.in.cols,
+                      column_sum.as<float>(), queue.native()),
+      "column sum");
+}
+
 absl::Status CastOne(const CastQueue& queue, const TensorView& in,
                      const CastForm& form, const CastOptions& options) {
   const Granularity tiles = form.plan.granularity;
@@ -79,7 +82,7 @@ absl::Status CastOne(const CastQueue& queue, const TensorView& in,
     p.scale.source = ScaleSource::kAmax;
     p.scale.from = options.known_amax.as<float>();
   }
-  if (in.empty()) return CastEmpty(queue, form, p, options);
+  if (in.empty()) return LaunchCast(queue, form, p, options.column_sum);
   const bool row_major = p.transposed == nullptr && sum.empty();
   if (!known && tiles == Granularity::kRow && row_major &&
       CastRowsFits(p.in, queue.device())) {
@@ -96,7 +99,7 @@ absl::Status CastOne(const CastQueue& queue, const TensorView& in,
     if (partials > 0) {
       OCTET_ASSIGN_OR_RETURN(p.column_partials, queue.Floats(partials));
     }
-    return Launch(queue, form, p, sum);
+    return LaunchCast(queue, form, p, sum);
   }
   AmaxProblem amax;
   amax.in = p.in;
@@ -116,7 +119,7 @@ absl::Status CastOne(const CastQueue& queue, const TensorView& in,
   p.scale.source = ScaleSource::kAmax;
   p.scale.from = scratch;
   p.reversed = true;
-  return Launch(queue, form, p, sum);
+  return LaunchCast(queue, form, p, sum);
 }
 
 namespace {
@@ -165,7 +168,7 @@ absl::StatusOr<bool> CastAsPair(const CastQueue& queue, const TensorView& in,
   by_column.scale.source = ScaleSource::kAmax;
   by_column.scale.from = amax;
   by_column.reversed = true;
-  OCTET_RETURN_IF_ERROR(Launch(queue, columns, by_column, TensorView()));
+  OCTET_RETURN_IF_ERROR(LaunchCast(queue, columns, by_column, TensorView()));
   return true;
 }
 
@@ -201,7 +204,7 @@ absl::Status CastWithScaleCuda(const Stream& stream, const TensorView& in,
   p.scale.source = ScaleSource::kScale;
   p.scale.from = form.scale.as<float>();
   p.scale.seen_amax = options.seen_amax.as<float>();
-  if (in.empty()) return CastEmpty(queue, form, p, options);
+  if (in.empty()) return LaunchCast(queue, form, p, options.column_sum);
   const bool is_shared =
       p.scale.scale.row_stride == 0 || p.scale.scale.col_stride == 0;
   if (p.scale.seen_amax != nullptr && is_shared) {
@@ -212,21 +215,7 @@ absl::Status CastWithScaleCuda(const Stream& stream, const TensorView& in,
     OCTET_ASSIGN_OR_RETURN(p.column_partials,
                            queue.Floats(Tiles(p.in.rows) * p.in.cols));
   }
-  return Launch(queue, form, p, options.column_sum);
-}
-
-absl::Status RecastCuda(const Stream& stream, const TensorView& in,
-                        const CastForm& form, const TensorView& history_amax,
-                        const TensorView& seen_amax) {
-  const CastQueue queue(stream);
-  OCTET_RETURN_IF_ERROR(queue.Start());
-  OCTET_RETURN_IF_ERROR(CheckCudaPlan(form.plan));
-  if (in.empty()) return absl::OkStatus();
-  CastProblem p = ProblemOf(in, form);
-  p.scale.source = ScaleSource::kAmax;
-  p.scale.from = seen_amax.as<float>();
-  p.gate = {history_amax.as<float>(), seen_amax.as<float>()};
-  return Launch(queue, form, p, TensorView());
+  return LaunchCast(queue, form, p, options.column_sum);
 }
 
 // Of 0, 1, 32 and 128.
@@ -261,7 +250,6 @@ absl::Status DequantizeCuda(const Stream& stream, const CastForm& form,
 [[maybe_unused]] const bool kRegistered =
     CastSlot().Register(DeviceKind::kCuda, &CastCuda) &&
     CastWithScaleSlot().Register(DeviceKind::kCuda, &CastWithScaleCuda) &&
-    RecastSlot().Register(DeviceKind::kCuda, &RecastCuda) &&
     CastManySlot().Register(DeviceKind::kCuda, &CastManyCuda) &&
     DequantizeSlot().Register(DeviceKind::kCuda, &DequantizeCuda);
 

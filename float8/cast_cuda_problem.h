@@ -54,6 +54,11 @@ ScaleKind KindOf(Granularity granularity);
 // Outputs and layouts of a form; the source is the tile's own amax.
 CastProblem ProblemOf(const TensorView& in, const CastForm& form);
 
+// Queues the cast of a problem whose source of scales is settled. `column_sum`
+// may be absent; else the problem has memory for its partial sums.
+absl::Status LaunchCast(const CastQueue& queue, const CastForm& form,
+                        const CastProblem& p, const TensorView& column_sum);
+
 // Dynamic scaling of one matrix in one form.
 absl::Status CastOne(const CastQueue& queue, const TensorView& in,
                      const CastForm& form, const CastOptions& options);

@@ -48,19 +48,6 @@ KernelSlot<CastWithScaleKernel>& CastWithScaleSlot();
 absl::Status CastWithScaleCpu(const Stream& stream, const TensorView& in,
                               const CastForm& form, const CastOptions& options);
 
-// Casts again by the amax that a cast by a scale from history has seen, but
-// only where that scale was no guide: *history_amax is 0, or *seen_amax is not
-// finite. Decided on the device; else writes nothing. Both amaxes are f32 [1,
-// 1] and the plan's granularity is kTensor.
-using RecastKernel = absl::Status(const Stream& stream, const TensorView& in,
-                                  const CastForm& form,
-                                  const TensorView& history_amax,
-                                  const TensorView& seen_amax);
-KernelSlot<RecastKernel>& RecastSlot();
-absl::Status RecastCpu(const Stream& stream, const TensorView& in,
-                       const CastForm& form, const TensorView& history_amax,
-                       const TensorView& seen_amax);
-
 // Dynamic scaling of many matrices. There is at least one.
 struct CastItem {
   TensorView in;

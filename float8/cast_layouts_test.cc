@@ -7,13 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "float8/amax.h"
 #include "float8/cast.h"
-#include "float8/cast_kernel.h"
 #include "float8/scaling.h"
 #include "gmock/gmock.h"
 #include "testing/numbers.h"
@@ -267,52 +265,6 @@ TEST(CastLayoutsTest, ColumnSumIsABiasGradient) {
         for (int64_t r = 0; r < rows; ++r) want += values[r * cols + c];
         EXPECT_NEAR(got[c], want, 1e-4 * static_cast<double>(rows));
       }
-    }
-  }
-}
-
-// Delayed scaling: the device decides whether the scale was any guide.
-TEST(CastLayoutsTest, RecastsWhereTheHistoryWasNoGuide) {
-  OCTET_TEST_STREAM(stream);
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  const Tensor host = *testing::RandomTensor(DType::kBf16, Shape({40, 64}), 8);
-  const Tensor in = *ToDevice(stream, host);
-  const CastPlan plan = PlanOf(Granularity::kTensor);
-  const Tensor scale = *ToDevice(
-      stream, *testing::FromDoubles({3.0}, DType::kF32, Shape({1, 1})));
-  OCTET_ASSERT_OK_AND_ASSIGN(internal::RecastKernel* const recast,
-                             internal::RecastSlot().Get(stream.device()));
-  for (CastLayout layout : kLayouts) {
-    for (const auto& [history, seen, again] :
-         std::vector<std::tuple<float, float, bool>>{{0.0f, 2.0f, true},
-                                                     {1.0f, kInf, true},
-                                                     {1.0f, NAN, true},
-                                                     {1.0f, 2.0f, false}}) {
-      SCOPED_TRACE(absl::StrCat(history, " ", seen));
-      CastOptions options;
-      options.layout = layout;
-      Quantized q, want;
-      ASSERT_THAT(CastWithScale(stream, in, scale, plan, options, &q), IsOk());
-      const Tensor amaxes =
-          *testing::FromDoubles({history, seen}, DType::kF32, Shape({2, 1}));
-      const Tensor on_device = *ToDevice(stream, amaxes);
-      ASSERT_THAT(recast(stream, in, internal::FormOf(q),
-                         on_device.view().RowSlice(0, 1),
-                         on_device.view().RowSlice(1, 1)),
-                  IsOk());
-      if (again) {
-        options.known_amax = on_device.view().RowSlice(1, 1);
-        ASSERT_THAT(Cast(stream, in, plan, options, &want), IsOk());
-      } else {
-        ASSERT_THAT(CastWithScale(stream, in, scale, plan, options, &want),
-                    IsOk());
-      }
-      EXPECT_EQ(HostOf<uint8_t>(stream, q.data),
-                HostOf<uint8_t>(stream, want.data));
-      EXPECT_EQ(HostOf<uint8_t>(stream, q.transposed),
-                HostOf<uint8_t>(stream, want.transposed));
-      EXPECT_EQ(HostOf<uint32_t>(stream, q.scale),
-                HostOf<uint32_t>(stream, want.scale));
     }
   }
 }

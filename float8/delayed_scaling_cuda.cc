@@ -46,6 +46,7 @@ absl::Status DelayedCastCuda(const Stream& stream, const TensorView& in,
   OCTET_RETURN_IF_ERROR(LaunchCast(queue, form, p, TensorView()));
   OCTET_RETURN_IF_ERROR(queue.Done(
       LaunchDelayedUpdate(cells, margin, queue.native()), "delayed scaling"));
+  if (in.empty()) return absl::OkStatus();
   p.scale.from = cells.redo;
   p.scale.seen_amax = nullptr;
   p.gate = {cells.keep, cells.keep};

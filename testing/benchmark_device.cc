@@ -82,6 +82,21 @@ absl::StatusOr<double> SecondsPerLaunch(
       stream, [&] { return graph.Launch(stream); }, min_calls);
 }
 
+absl::StatusOr<double> DeviceSeconds(
+    const Stream& stream, const std::function<absl::Status()>& work) {
+  constexpr int kCalls = 10;
+  OCTET_ASSIGN_OR_RETURN(const double seconds,
+                         SecondsPerLaunch(
+                             stream,
+                             [&]() -> absl::Status {
+                               for (int i = 0; i < kCalls; ++i)
+                                 OCTET_RETURN_IF_ERROR(work());
+                               return absl::OkStatus();
+                             },
+                             /*min_calls=*/5));
+  return seconds / kCalls;
+}
+
 absl::StatusOr<double> CopyRate(const Stream& stream, int64_t cpu_bytes) {
   if (stream.device().kind == DeviceKind::kCpu) {
     return MemoryCopyRate(cpu_bytes);

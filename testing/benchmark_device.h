@@ -32,10 +32,16 @@ absl::StatusOr<double> SecondsPerCall(const Stream& stream,
                                       const std::function<absl::Status()>& work,
                                       int64_t min_calls = 10);
 
-// The same for work that is captured as a graph.
+// The same for work that is captured as a graph: one launch.
 absl::StatusOr<double> SecondsPerLaunch(
     const Stream& stream, const std::function<absl::Status()>& work,
     int64_t min_calls = 10);
+
+// Seconds that the device works for one call, apart from the start of work on
+// an idle one: of a graph of ten calls, divided by ten. What one call leaves in
+// the device's caches the next one finds.
+absl::StatusOr<double> DeviceSeconds(const Stream& stream,
+                                     const std::function<absl::Status()>& work);
 
 // Bytes read and written per second by copies on the stream's device: on a GPU
 // of 4 GiB, on the CPU of `cpu_bytes` in all. The best of several, measured on
