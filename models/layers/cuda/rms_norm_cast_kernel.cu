@@ -12,7 +12,9 @@ using Bf16 = __nv_bfloat16;
 
 struct NormProducer {
   static constexpr int kOutputs = 1;
-  static constexpr int kBatch = 8;
+  static constexpr int kRows = 8;
+  static constexpr int kBlocks = 4;
+  static constexpr int kBatch = 4;
   struct Raw {
     uint4 x;
     float rstd;

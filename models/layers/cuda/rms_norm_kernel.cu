@@ -4,8 +4,6 @@
 // aligned vectors, else element by element. Overwrites x, y and rstd; dx and
 // dweight accumulate. dweight is summed by blocks over their rows, then over
 // the blocks, both in order.
-#include <algorithm>
-
 #include "models/layers/cuda/rms_norm_kernel.h"
 #include "models/layers/cuda/rms_norm_row.cuh"
 
@@ -204,7 +202,7 @@ cudaError_t LaunchForward(const RmsNormForwardProblem& p, cudaStream_t stream) {
   if (vectors != 0) {
     return LaunchRows<T, RowCast::kNone>(vectors, p, {}, stream);
   }
-  const int64_t blocks = std::min<int64_t>(
+  const int64_t blocks = EvenBlocks(
       p.rows, ResidentBlocks<&ForwardScalarKernel<T>>(kScalarThreads));
   ForwardScalarKernel<T>
       <<<static_cast<unsigned>(blocks), kScalarThreads, 0, stream>>>(p);
@@ -225,7 +223,7 @@ RmsNormBackwardPlan Plan(const RmsNormBackwardProblem& p) {
       plan.vectors == 1   ? ResidentBlocks<&BackwardKernel<T, 1>>(plan.threads)
       : plan.vectors == 2 ? ResidentBlocks<&BackwardKernel<T, 2>>(plan.threads)
                           : ResidentBlocks<&BackwardKernel<T, 4>>(plan.threads);
-  plan.blocks = std::min<int64_t>(p.rows, resident);
+  plan.blocks = EvenBlocks(p.rows, resident);
   return plan;
 }
 
@@ -251,7 +249,7 @@ void LaunchBackward(const RmsNormBackwardProblem& p,
       static_cast<unsigned>((p.hidden + plan.threads - 1) / plan.threads),
       blocks);
   WeightScalarKernel<T><<<grid, plan.threads, 0, stream>>>(p, partial);
-  const int64_t rows = std::min<int64_t>(
+  const int64_t rows = EvenBlocks(
       p.rows, ResidentBlocks<&BackwardScalarKernel<T>>(plan.threads));
   BackwardScalarKernel<T>
       <<<static_cast<unsigned>(rows), plan.threads, 0, stream>>>(p);

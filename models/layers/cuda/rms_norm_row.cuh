@@ -3,9 +3,10 @@
 // The normalisation of rows that a block holds in registers, and what can be
 // quantised on the way because a row is enough to know its scale.
 //
-// One block for a row, then the row gridDim.x further on, whose loads are in
-// flight while this one is summed. Products are never contracted, so that y has
-// the same bits whatever is made of it.
+// A block takes a row, or a few where it has an amax to hand in at its end:
+// many short blocks hide each other's waiting better than few long ones that
+// load ahead. Products are never contracted, so that y has the same bits
+// whatever is made of it.
 #ifndef OCTET_MODELS_LAYERS_CUDA_RMS_NORM_ROW_CUH_
 #define OCTET_MODELS_LAYERS_CUDA_RMS_NORM_ROW_CUH_
 
@@ -106,7 +107,7 @@ __device__ __forceinline__ void CastRow(const RowCastProblem& c,
   }
 }
 
-// Threads that leave enough registers: a row and the next one's loads.
+// Threads that leave enough registers for a row.
 template <typename T, int kVectors>
 inline constexpr int kMaxRowThreads = kVectors == 4 && sizeof(T) == 2 ? 512
                                                                       : 1024;
@@ -119,20 +120,18 @@ __global__ void __launch_bounds__(kMaxRowThreads<T, kVectors>)
   const int64_t vectors = p.hidden / kPerVector<T>;
   const auto* residual = static_cast<const uint4*>(p.residual);
   const auto* delta = static_cast<const uint4*>(p.delta);
-  uint4 weight[kVectors], a[kVectors], b[kVectors];
+  uint4 weight[kVectors];
   LoadRow(static_cast<const uint4*>(p.weight), vectors, weight);
-  const auto load = [&](int64_t row) {
-    LoadRow(residual + row * vectors, vectors, a);
-    if (delta != nullptr) LoadRow(delta + row * vectors, vectors, b);
-  };
   if (kCast == RowCast::kKnownScale && blockIdx.x == 0 && threadIdx.x == 0) {
     if (c.scale != nullptr) *c.scale = *c.known_scale;
     *c.reciprocal = float8::internal::Reciprocal(*c.known_scale);
   }
   unsigned largest = 0;
   int turn = 0;
-  load(blockIdx.x);
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    uint4 a[kVectors], b[kVectors];
+    LoadRow(residual + row * vectors, vectors, a);
+    if (delta != nullptr) LoadRow(delta + row * vectors, vectors, b);
     uint4 x[kVectors];
     float sum = 0.0f;
 #pragma unroll
@@ -145,7 +144,6 @@ __global__ void __launch_bounds__(kMaxRowThreads<T, kVectors>)
       }
       sum = SumOfSquares<T>(x[v], sum);
     }
-    if (row + gridDim.x < p.rows) load(row + gridDim.x);
     const float rstd =
         NormScale(BlockSum(sum, sums[turn]), p.hidden, p.epsilon);
     if (threadIdx.x == 0) p.rstd[row] = rstd;
@@ -198,12 +196,20 @@ inline int RowThreads(int64_t hidden, int per_vector, int vectors) {
   return static_cast<int>((threads + 31) / 32 * 32);
 }
 
+// Rows of a block that ends with an amax, which costs as much as half a row.
+inline constexpr int64_t kRowsForAmax = 4;
+
 template <typename T, int kVectors, RowCast kCast>
 cudaError_t LaunchRows(const RmsNormForwardProblem& p, const RowCastProblem& c,
                        cudaStream_t stream) {
   const int threads = RowThreads(p.hidden, kPerVector<T>, kVectors);
-  const int64_t blocks = std::min<int64_t>(
-      p.rows, ResidentBlocks<&RmsNormRowKernel<T, kVectors, kCast>>(threads));
+  int64_t each = 1;
+  if (p.amax != nullptr) {
+    const int resident =
+        ResidentBlocks<&RmsNormRowKernel<T, kVectors, kCast>>(threads);
+    each = std::clamp<int64_t>(p.rows / resident, 1, kRowsForAmax);
+  }
+  const int64_t blocks = (p.rows + each - 1) / each;
   RmsNormRowKernel<T, kVectors, kCast>
       <<<static_cast<unsigned>(blocks), threads, 0, stream>>>(p, c);
   return cudaGetLastError();

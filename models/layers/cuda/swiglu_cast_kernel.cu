@@ -17,6 +17,8 @@ __device__ __forceinline__ uint4 VectorAt(const void* data, int64_t offset) {
 
 struct SwigluProducer {
   static constexpr int kOutputs = 1;
+  static constexpr int kRows = 8;
+  static constexpr int kBlocks = 4;
   static constexpr int kBatch = 4;
   struct Raw {
     uint4 gate;
@@ -39,6 +41,8 @@ struct SwigluProducer {
 
 struct SwigluBackwardProducer {
   static constexpr int kOutputs = 2;
+  static constexpr int kRows = 4;
+  static constexpr int kBlocks = 2;
   static constexpr int kBatch = 2;
   struct Raw {
     uint4 gate;

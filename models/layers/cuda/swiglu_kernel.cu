@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The gated activation on the GPU, bound by memory: a thread has the loads of
-// kUnroll vectors in flight. What is no whole aligned vector goes element by
-// element.
-#include <algorithm>
-
+// The gated activation on the GPU, bound by memory: a vector at a time, and as
+// many blocks as run at once, since each ends with an amax to hand in. What is
+// no whole aligned vector goes element by element.
 #include "models/layers/cuda/swiglu_kernel.h"
 #include "models/layers/cuda/swiglu_math.cuh"
 
@@ -14,30 +12,20 @@ namespace {
 using float8::internal::ToFloat;
 
 constexpr int kThreads = 256;
-constexpr int kUnroll = 2;
 
-// Calls vector(first, count) for up to kUnroll vectors a block size apart, and
-// scalar(i) for the elements after `vectors` vectors of kPer.
-template <int kPer, typename Vectors, typename Scalar>
+// Calls visit_vector(i) for each vector, and visit_element(i) for the elements
+// after `vectors` vectors of kPer.
+template <int kPer, typename Vector, typename Element>
 __device__ __forceinline__ void ForEach(int64_t vectors, int64_t n,
-                                        const Vectors& visit_vectors,
-                                        const Scalar& visit_scalar) {
-  constexpr int64_t kChunk = int64_t{kThreads} * kUnroll;
-  for (int64_t i = blockIdx.x * kChunk + threadIdx.x; i < vectors;
-       i += gridDim.x * kChunk) {
-    visit_vectors(i);
-  }
+                                        const Vector& visit_vector,
+                                        const Element& visit_element) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i =
-           vectors * kPer + blockIdx.x * int64_t{kThreads} + threadIdx.x;
-       i < n; i += threads) {
-    visit_scalar(i);
+  const int64_t first =
+      static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t i = first; i < vectors; i += threads) visit_vector(i);
+  for (int64_t i = vectors * kPer + first; i < n; i += threads) {
+    visit_element(i);
   }
-}
-
-__device__ __forceinline__ uint4 LoadAt(const void* data, int64_t i,
-                                        int64_t vectors) {
-  return i < vectors ? static_cast<const uint4*>(data)[i] : uint4{0, 0, 0, 0};
 }
 
 template <typename T>
@@ -46,25 +34,16 @@ __global__ void __launch_bounds__(kThreads)
   unsigned largest = 0;
   ForEach<kPerVector<T>>(
       vectors, p.n,
-      [&](int64_t first) {
-        uint4 gate[kUnroll], up[kUnroll];
-#pragma unroll
-        for (int k = 0; k < kUnroll; ++k) {
-          gate[k] = LoadAt(p.gate, first + k * kThreads, vectors);
-          up[k] = LoadAt(p.up, first + k * kThreads, vectors);
-        }
-#pragma unroll
-        for (int k = 0; k < kUnroll; ++k) {
-          const uint4 y = SwigluOf<T>(gate[k], up[k]);
-          largest = max(largest, AbsBitsOf<T>(y));
-          const int64_t i = first + k * kThreads;
-          if (i < vectors) static_cast<uint4*>(p.y)[i] = y;
-        }
+      [&](int64_t i) {
+        const uint4 y = SwigluOf<T>(static_cast<const uint4*>(p.gate)[i],
+                                    static_cast<const uint4*>(p.up)[i]);
+        largest = max(largest, AbsBitsOf<T>(y));
+        static_cast<uint4*>(p.y)[i] = y;
       },
       [&](int64_t i) {
         T y;
-        Narrow(SwigluOf(ToFloat(static_cast<const T*>(p.gate)[i]),
-                        ToFloat(static_cast<const T*>(p.up)[i])),
+        Narrow(SwigluOf<T>(ToFloat(static_cast<const T*>(p.gate)[i]),
+                           ToFloat(static_cast<const T*>(p.up)[i])),
                &y);
         largest = max(largest, AbsBitsOf(y));
         static_cast<T*>(p.y)[i] = y;
@@ -78,31 +57,22 @@ __global__ void __launch_bounds__(kThreads)
   unsigned largest[2] = {0, 0};
   ForEach<kPerVector<T>>(
       vectors, p.n,
-      [&](int64_t first) {
-        uint4 gate[kUnroll], up[kUnroll], dy[kUnroll];
-#pragma unroll
-        for (int k = 0; k < kUnroll; ++k) {
-          gate[k] = LoadAt(p.gate, first + k * kThreads, vectors);
-          up[k] = LoadAt(p.up, first + k * kThreads, vectors);
-          dy[k] = LoadAt(p.dy, first + k * kThreads, vectors);
-        }
-#pragma unroll
-        for (int k = 0; k < kUnroll; ++k) {
-          uint4 dgate, dup;
-          SwigluGradients<T>(gate[k], up[k], dy[k], &dgate, &dup);
-          largest[0] = max(largest[0], AbsBitsOf<T>(dgate));
-          largest[1] = max(largest[1], AbsBitsOf<T>(dup));
-          const int64_t i = first + k * kThreads;
-          if (i >= vectors) continue;
-          static_cast<uint4*>(p.dgate)[i] = dgate;
-          static_cast<uint4*>(p.dup)[i] = dup;
-        }
+      [&](int64_t i) {
+        uint4 dgate, dup;
+        SwigluGradients<T>(static_cast<const uint4*>(p.gate)[i],
+                           static_cast<const uint4*>(p.up)[i],
+                           static_cast<const uint4*>(p.dy)[i], &dgate, &dup);
+        largest[0] = max(largest[0], AbsBitsOf<T>(dgate));
+        largest[1] = max(largest[1], AbsBitsOf<T>(dup));
+        static_cast<uint4*>(p.dgate)[i] = dgate;
+        static_cast<uint4*>(p.dup)[i] = dup;
       },
       [&](int64_t i) {
         float dgate, dup;
-        SwigluGradients(ToFloat(static_cast<const T*>(p.gate)[i]),
-                        ToFloat(static_cast<const T*>(p.up)[i]),
-                        ToFloat(static_cast<const T*>(p.dy)[i]), &dgate, &dup);
+        SwigluGradients<T>(ToFloat(static_cast<const T*>(p.gate)[i]),
+                           ToFloat(static_cast<const T*>(p.up)[i]),
+                           ToFloat(static_cast<const T*>(p.dy)[i]), &dgate,
+                           &dup);
         T rounded[2];
         Narrow(dgate, &rounded[0]);
         Narrow(dup, &rounded[1]);
@@ -117,11 +87,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 unsigned Blocks(int64_t vectors, int64_t n, int64_t per_vector, int resident) {
-  const int64_t chunks =
-      (vectors + kThreads * kUnroll - 1) / (kThreads * kUnroll);
-  const int64_t rest = (n - vectors * per_vector + kThreads - 1) / kThreads;
+  const int64_t work = std::max(vectors, n - vectors * per_vector);
   return static_cast<unsigned>(
-      std::min<int64_t>(resident, std::max(chunks, rest)));
+      EvenBlocks((work + kThreads - 1) / kThreads, resident));
 }
 
 template <typename T>

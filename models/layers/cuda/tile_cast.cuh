@@ -4,7 +4,7 @@
 // the producer's inputs: row-major bytes, transposed bytes or both, with a
 // scale that is known or those of the tile's rows and columns.
 //
-// A thread makes 8x8 elements, rounded to bf16 and kept packed: rows are
+// A thread makes 8x8 or 4x8 elements, rounded to bf16 and kept packed: rows are
 // reduced between the 16 lanes that share them, columns in shared memory, where
 // the transposed bytes also turn. Every byte is what float8's Cast makes of the
 // rounded elements. For bf16, rows a multiple of 16, cols of 8.
@@ -19,17 +19,22 @@ namespace octet::models::internal {
 
 // A producer gives kOutputs matrices of one shape:
 //   struct Raw;                      // what it loads for 8 elements of a row
+//   static constexpr int kRows;      // of a thread: 8, or 4 in larger blocks
+//   static constexpr int kBlocks;    // of a multiprocessor, at least
 //   static constexpr int kBatch;     // rows whose loads are in flight together
 //   void Prepare(int64_t col);       // the thread's first column, in range
 //   void Load(int64_t row, int64_t offset, Raw* raw);
 //   void Make(const Raw& raw, uint4 (&out)[kOutputs]);
 
-constexpr int kTileThreads = 256;
-constexpr int kSide = 8;  // rows and columns of a thread
+constexpr int kTileCols = 8;  // of a thread
 
+template <int kRows>
+inline constexpr int kTileThreads = kTile / kTileCols*(kTile / kRows);
+
+template <int kRows>
 struct TileShared {
-  uint2 bytes[kTile * kTile / 8];  // transposed
-  uint4 maxima[kTileThreads / 32][16];
+  uint32_t bytes[kTile * kTile / 4];  // transposed
+  uint4 maxima[kTileThreads<kRows> / 32][16];
   float scales[kTile];
 };
 
@@ -37,7 +42,7 @@ struct TilePlace {
   int64_t row;  // the thread's first
   int64_t col;
   int lane;   // of the 16 that share rows
-  int group;  // of the 16 that share columns
+  int group;  // of those that share columns
   bool active;
 };
 
@@ -54,67 +59,83 @@ __device__ __forceinline__ uint4 AbsPairs(const uint4& v) {
           v.w & kMagnitude};
 }
 
-// Lane l of 16 gets the bits of the amax of row l / 4 * 2 + l % 2 of the
-// thread's eight: pairs of rows share a word, and each step of the exchange
-// halves what a lane still looks after.
-__device__ __forceinline__ unsigned RowMaximum(const uint4 (&y)[kSide],
+// The thread's row that lane l of 16 gets the amax of.
+template <int kRows>
+__device__ __forceinline__ int RowOfLane(int lane) {
+  return lane / (32 / kRows) * 2 + lane % 2;
+}
+template <int kRows>
+__device__ __forceinline__ int LaneOfRow(int row) {
+  return row / 2 * (32 / kRows) + row % 2;
+}
+
+// The bits of the amax of row RowOfLane(lane) of the thread's: pairs of rows
+// share a word, and each step of the exchange halves what a lane looks after.
+template <int kRows>
+__device__ __forceinline__ unsigned RowMaximum(const uint4 (&y)[kRows],
                                                int lane) {
-  uint32_t pair[kSide / 2];
+  uint32_t pair[kRows / 2];
 #pragma unroll
-  for (int i = 0; i < kSide / 2; ++i) {
+  for (int i = 0; i < kRows / 2; ++i) {
     const uint32_t a =
         float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[2 * i]);
     const uint32_t b =
         float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[2 * i + 1]);
     pair[i] = MaxPair(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
   }
-  const bool upper = (lane & 8) != 0;
+  int offset = 8;
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const uint32_t mine = upper ? pair[i + 2] : pair[i];
-    const uint32_t theirs = upper ? pair[i] : pair[i + 2];
-    pair[i] = MaxPair(mine, __shfl_xor_sync(kFullWarp, theirs, 8));
+  for (int half = kRows / 4; half > 0; half /= 2, offset /= 2) {
+    const bool upper = (lane & offset) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const uint32_t mine = upper ? pair[i + half] : pair[i];
+      const uint32_t theirs = upper ? pair[i] : pair[i + half];
+      pair[i] = MaxPair(mine, __shfl_xor_sync(kFullWarp, theirs, offset));
+    }
   }
-  const bool odd = (lane & 4) != 0;
-  uint32_t one =
-      MaxPair(odd ? pair[1] : pair[0],
-              __shfl_xor_sync(kFullWarp, odd ? pair[0] : pair[1], 4));
-  one = MaxPair(one, __shfl_xor_sync(kFullWarp, one, 2));
-  one = MaxPair(one, __shfl_xor_sync(kFullWarp, one, 1));
+  uint32_t one = pair[0];
+#pragma unroll
+  for (; offset > 0; offset /= 2) {
+    one = MaxPair(one, __shfl_xor_sync(kFullWarp, one, offset));
+  }
   return (lane & 1) != 0 ? one & 0xffff0000u : one << 16;
 }
 
 // The scales of the thread's rows, written once a tile.
-__device__ __forceinline__ void RowScales(const uint4 (&y)[kSide],
+template <int kRows>
+__device__ __forceinline__ void RowScales(const uint4 (&y)[kRows],
                                           const TileCastOutput& out,
                                           const TileCastShape& shape,
                                           const TilePlace& place,
-                                          float (&scales)[kSide]) {
+                                          float (&scales)[kRows]) {
   const float scale = ScaleFromBits(out.data_format, RowMaximum(y, place.lane),
                                     out.data_power_of_two);
-  const int64_t row = place.row + place.lane / 4 * 2 + place.lane % 2;
-  if ((place.lane & 2) == 0 && row < shape.rows) {
+  const int64_t row = place.row + RowOfLane<kRows>(place.lane);
+  if (LaneOfRow<kRows>(RowOfLane<kRows>(place.lane)) == place.lane &&
+      row < shape.rows) {
     const int64_t blocks = (shape.cols + kTile - 1) / kTile;
     out.row_scale[row * blocks + blockIdx.x] = scale;
     out.row_reciprocal[blockIdx.x * ((shape.rows + 3) / 4 * 4) + row] =
         float8::internal::Reciprocal(scale);
   }
 #pragma unroll
-  for (int r = 0; r < kSide; ++r) {
-    scales[r] = __shfl_sync(kFullWarp, scale, r / 2 * 4 + r % 2, 16);
+  for (int r = 0; r < kRows; ++r) {
+    scales[r] = __shfl_sync(kFullWarp, scale, LaneOfRow<kRows>(r), 16);
   }
 }
 
 // The scales of the thread's columns; all threads call.
-__device__ __forceinline__ void ColumnScales(const uint4 (&y)[kSide],
+template <int kRows>
+__device__ __forceinline__ void ColumnScales(const uint4 (&y)[kRows],
                                              const TileCastOutput& out,
                                              const TileCastShape& shape,
                                              const TilePlace& place,
-                                             TileShared* shared,
-                                             float (&scales)[kSide]) {
+                                             TileShared<kRows>* shared,
+                                             float (&scales)[kTileCols]) {
   uint4 largest = AbsPairs(y[0]);
 #pragma unroll
-  for (int r = 1; r < kSide; ++r) largest = MaxPairs(largest, AbsPairs(y[r]));
+  for (int r = 1; r < kRows; ++r) largest = MaxPairs(largest, AbsPairs(y[r]));
   largest = MaxPairs(largest, {__shfl_xor_sync(kFullWarp, largest.x, 16),
                                __shfl_xor_sync(kFullWarp, largest.y, 16),
                                __shfl_xor_sync(kFullWarp, largest.z, 16),
@@ -128,7 +149,7 @@ __device__ __forceinline__ void ColumnScales(const uint4 (&y)[kSide],
         reinterpret_cast<const unsigned short*>(shared->maxima) + threadIdx.x;
     unsigned bits = 0;
 #pragma unroll
-    for (int w = 0; w < kTileThreads / 32; ++w) {
+    for (int w = 0; w < kTileThreads<kRows> / 32; ++w) {
       bits = max(bits, static_cast<unsigned>(halves[w * kTile]));
     }
     const float scale = ScaleFromBits(out.transposed_format, bits << 16,
@@ -143,7 +164,7 @@ __device__ __forceinline__ void ColumnScales(const uint4 (&y)[kSide],
   }
   __syncthreads();
 #pragma unroll
-  for (int c = 0; c < kSide; ++c)
+  for (int c = 0; c < kTileCols; ++c)
     scales[c] = shared->scales[place.lane * 8 + c];
 }
 
@@ -161,28 +182,43 @@ __device__ __forceinline__ void Turn(uint32_t a, uint32_t b, uint32_t c,
 }
 
 // The tile's bytes, turned, to memory; all threads call, and the shared bytes
-// are free again when they return. A column's eight-byte groups of rows are
+// are free again when they return. A column's four-byte groups of rows are
 // permuted by its thread, so that neither side meets itself in a bank.
-__device__ __forceinline__ void StoreTransposed(const uint2 (&codes)[kSide],
+template <int kRows>
+__device__ __forceinline__ void StoreTransposed(const uint2 (&codes)[kRows],
                                                 uint8_t* transposed,
                                                 const TileCastShape& shape,
                                                 const TilePlace& place,
-                                                TileShared* shared) {
-  uint32_t low[2][4], high[2][4];  // [columns 0-3 or 4-7][column]: 4 rows each
-  Turn(codes[0].x, codes[1].x, codes[2].x, codes[3].x, low[0]);
-  Turn(codes[4].x, codes[5].x, codes[6].x, codes[7].x, high[0]);
-  Turn(codes[0].y, codes[1].y, codes[2].y, codes[3].y, low[1]);
-  Turn(codes[4].y, codes[5].y, codes[6].y, codes[7].y, high[1]);
+                                                TileShared<kRows>* shared) {
+  constexpr int kWords = kRows / 4;  // of a column's rows
+  uint32_t turned[kTileCols][kWords];
 #pragma unroll
-  for (int c = 0; c < kSide; ++c) {
-    shared->bytes[(place.lane * kSide + c) * 16 + (place.group ^ place.lane)] =
-        {low[c / 4][c % 4], high[c / 4][c % 4]};
+  for (int w = 0; w < kWords; ++w) {
+    const uint2* rows = codes + 4 * w;
+    uint32_t out[4];
+    Turn(rows[0].x, rows[1].x, rows[2].x, rows[3].x, out);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) turned[c][w] = out[c];
+    Turn(rows[0].y, rows[1].y, rows[2].y, rows[3].y, out);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) turned[4 + c][w] = out[c];
+  }
+#pragma unroll
+  for (int c = 0; c < kTileCols; ++c) {
+    uint32_t* const column =
+        shared->bytes + (place.lane * kTileCols + c) * (kTile / 4);
+    const int word = (place.group * kWords) ^ (place.lane * 2);
+    if constexpr (kWords == 2) {
+      *reinterpret_cast<uint2*>(column + word) = {turned[c][0], turned[c][1]};
+    } else {
+      column[word] = turned[c][0];
+    }
   }
   __syncthreads();
   const auto* vectors = reinterpret_cast<const uint4*>(shared->bytes);
 #pragma unroll
-  for (int i = 0; i < kTile * kTile / 16 / kTileThreads; ++i) {
-    const int at = i * kTileThreads + threadIdx.x;
+  for (int i = 0; i < kTile * kTile / 16 / kTileThreads<kRows>; ++i) {
+    const int at = i * kTileThreads<kRows> + threadIdx.x;
     const int col = at / 8, chunk = at % 8, lane = col / 8;
     uint4 v = vectors[col * 8 + (chunk ^ lane / 2)];
     if (lane % 2 != 0) v = {v.z, v.w, v.x, v.y};
@@ -196,13 +232,14 @@ __device__ __forceinline__ void StoreTransposed(const uint2 (&codes)[kSide],
   __syncthreads();
 }
 
-__device__ __forceinline__ void StoreRows(const uint2 (&codes)[kSide],
+template <int kRows>
+__device__ __forceinline__ void StoreRows(const uint2 (&codes)[kRows],
                                           uint8_t* data,
                                           const TileCastShape& shape,
                                           const TilePlace& place) {
   if (!place.active) return;
 #pragma unroll
-  for (int r = 0; r < kSide; ++r) {
+  for (int r = 0; r < kRows; ++r) {
     if (place.row + r < shape.rows) {
       *reinterpret_cast<uint2*>(data + (place.row + r) * shape.cols +
                                 place.col) = codes[r];
@@ -210,13 +247,13 @@ __device__ __forceinline__ void StoreRows(const uint2 (&codes)[kSide],
   }
 }
 
-template <TileScaling kScaling>
-__device__ __forceinline__ void CastTile(const uint4 (&y)[kSide],
+template <TileScaling kScaling, int kRows>
+__device__ __forceinline__ void CastTile(const uint4 (&y)[kRows],
                                          const TileCastOutput& out,
                                          const TileCastShape& shape,
                                          const TilePlace& place,
-                                         TileShared* shared) {
-  uint2 codes[kSide];
+                                         TileShared<kRows>* shared) {
+  uint2 codes[kRows];
   if constexpr (kScaling == TileScaling::kKnown) {
     const float scale = *out.known_scale;
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
@@ -224,7 +261,7 @@ __device__ __forceinline__ void CastTile(const uint4 (&y)[kSide],
       *out.reciprocal = float8::internal::Reciprocal(scale);
     }
 #pragma unroll
-    for (int r = 0; r < kSide; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       codes[r] = EncodeVector(out.data_format, y[r], scale);
     }
     if (out.data != nullptr) StoreRows(codes, out.data, shape, place);
@@ -233,19 +270,20 @@ __device__ __forceinline__ void CastTile(const uint4 (&y)[kSide],
     }
     return;
   }
-  float scales[kSide];
   if (out.data != nullptr) {
+    float scales[kRows];
     RowScales(y, out, shape, place, scales);
 #pragma unroll
-    for (int r = 0; r < kSide; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       codes[r] = EncodeVector(out.data_format, y[r], scales[r]);
     }
     StoreRows(codes, out.data, shape, place);
   }
   if (out.transposed != nullptr) {
+    float scales[kTileCols];
     ColumnScales(y, out, shape, place, shared, scales);
 #pragma unroll
-    for (int r = 0; r < kSide; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       codes[r] = EncodeVector(out.transposed_format, y[r], scales);
     }
     StoreTransposed(codes, out.transposed, shape, place, shared);
@@ -253,21 +291,23 @@ __device__ __forceinline__ void CastTile(const uint4 (&y)[kSide],
 }
 
 template <typename Producer, TileScaling kScaling>
-__global__ void __launch_bounds__(kTileThreads, 2)
+__global__ void __launch_bounds__(kTileThreads<Producer::kRows>,
+                                  Producer::kBlocks)
     TileCastKernel(Producer producer, TileCastProblem<Producer::kOutputs> p) {
   constexpr int kOutputs = Producer::kOutputs;
-  __shared__ __align__(16) TileShared shared;
+  constexpr int kRows = Producer::kRows;
+  __shared__ __align__(16) TileShared<kRows> shared;
   TilePlace place;
   place.lane = threadIdx.x % 16;
   place.group = threadIdx.x / 16;
-  place.row = int64_t{blockIdx.y} * kTile + place.group * kSide;
-  place.col = int64_t{blockIdx.x} * kTile + place.lane * kSide;
+  place.row = int64_t{blockIdx.y} * kTile + place.group * kRows;
+  place.col = int64_t{blockIdx.x} * kTile + place.lane * kTileCols;
   place.active = place.row < p.shape.rows && place.col < p.shape.cols;
-  uint4 y[kOutputs][kSide] = {};
+  uint4 y[kOutputs][kRows] = {};
   if (place.active) {
     producer.Prepare(place.col);
 #pragma unroll
-    for (int first = 0; first < kSide; first += Producer::kBatch) {
+    for (int first = 0; first < kRows; first += Producer::kBatch) {
       typename Producer::Raw raw[Producer::kBatch] = {};
 #pragma unroll
       for (int i = 0; i < Producer::kBatch; ++i) {
@@ -296,7 +336,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     const TileCastOutput& out = p.out[k];
     uint32_t pair = 0;
 #pragma unroll
-    for (int r = 0; r < kSide; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       if (kScaling == TileScaling::kKnown) {
         pair = MaxPair(
             pair, float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[k][r]));
@@ -326,10 +366,10 @@ cudaError_t LaunchTileCast(const Producer& producer, TileScaling scaling,
                   static_cast<unsigned>((p.shape.rows + kTile - 1) / kTile));
   if (scaling == TileScaling::kKnown) {
     TileCastKernel<Producer, TileScaling::kKnown>
-        <<<grid, kTileThreads, 0, stream>>>(producer, p);
+        <<<grid, kTileThreads<Producer::kRows>, 0, stream>>>(producer, p);
   } else {
     TileCastKernel<Producer, TileScaling::kLocal>
-        <<<grid, kTileThreads, 0, stream>>>(producer, p);
+        <<<grid, kTileThreads<Producer::kRows>, 0, stream>>>(producer, p);
   }
   return cudaGetLastError();
 }

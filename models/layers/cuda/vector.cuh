@@ -126,6 +126,13 @@ int ResidentBlocks(int threads) {
   return blocks * sms;
 }
 
+// Blocks for so many pieces of work, as many each as can be: a last round that
+// few of the blocks have work for leaves the memory idle.
+inline int64_t EvenBlocks(int64_t work, int resident) {
+  const int64_t rounds = (work + resident - 1) / resident;
+  return (work + rounds - 1) / rounds;
+}
+
 inline bool IsAligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0;
 }
