@@ -11,6 +11,20 @@
 namespace octet::float8 {
 namespace {
 
+// What errors call an operand and its parts; put together here, because a check
+// that passes must not build strings.
+struct OperandNames {
+  const char* operand;
+  const char* scale;
+  const char* transposed;
+  const char* reciprocal;
+  const char* transposed_reciprocal;
+};
+constexpr OperandNames kA = {"a", "scale of a", "transposed of a",
+                             "reciprocal of a", "transposed_reciprocal of a"};
+constexpr OperandNames kB = {"b", "scale of b", "transposed of b",
+                             "reciprocal of b", "transposed_reciprocal of b"};
+
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("gemm: ", parts...));
@@ -34,21 +48,22 @@ absl::Status CheckDevice(absl::string_view name, const TensorView& view,
 }
 
 // `contracts_rows`: the sum runs over the rows of the operand's own matrix.
-absl::Status CheckScale(absl::string_view name, const GemmOperand& operand,
+absl::Status CheckScale(const OperandNames& names, const GemmOperand& operand,
                         bool contracts_rows) {
   if (!IsPresent(operand.scale)) {
-    return Invalid(name, " is ", ToString(operand), " without scales");
+    return Invalid(names.operand, " is ", ToString(operand), " without scales");
   }
   const Shape want =
       ScaleShape(operand.granularity, operand.rows(), operand.cols());
   if (operand.scale.dtype() != DType::kF32 || operand.scale.shape() != want) {
-    return Invalid("scale of ", name, " is ", operand.scale.ToString(),
+    return Invalid(names.scale, " is ", operand.scale.ToString(),
                    ", must be f32 ", want.ToString(), " for ",
                    ToString(operand), " by ", Name(operand.granularity));
   }
   const Tile tile = TileOf(operand.granularity);
   if ((contracts_rows ? tile.rows : tile.cols) == 1) {
-    return Invalid(name, " has a scale for each element along the sum: ",
+    return Invalid(names.operand,
+                   " has a scale for each element along the sum: ",
                    Name(operand.granularity), " scales, and the sum runs over ",
                    contracts_rows ? "rows" : "columns");
   }
@@ -70,12 +85,11 @@ absl::Status CheckTransposed(absl::string_view name, const Stream& stream,
   const TensorView& data = operand.data;
   const TensorView& transposed = operand.transposed;
   if (!IsPresent(transposed)) return absl::OkStatus();
-  const std::string what = absl::StrCat("transposed of ", name);
-  OCTET_RETURN_IF_ERROR(CheckMemory(what, transposed, stream));
+  OCTET_RETURN_IF_ERROR(CheckMemory(name, transposed, stream));
   if (IsPresent(data) &&
       (transposed.dtype() != data.dtype() || transposed.rows() != data.cols() ||
        transposed.cols() != data.rows())) {
-    return Invalid(what, " is ", transposed.ToString(), ", its data ",
+    return Invalid(name, " is ", transposed.ToString(), ", its data ",
                    data.ToString());
   }
   return absl::OkStatus();
@@ -92,47 +106,47 @@ absl::Status CheckReciprocal(absl::string_view name, const Stream& stream,
   return absl::OkStatus();
 }
 
-absl::Status CheckFloat8(absl::string_view name, const Stream& stream,
+absl::Status CheckFloat8(const OperandNames& names, const Stream& stream,
                          bool contracts_rows, const GemmOperand& operand) {
-  OCTET_RETURN_IF_ERROR(CheckScale(name, operand, contracts_rows));
-  OCTET_RETURN_IF_ERROR(
-      CheckDevice(absl::StrCat("scale of ", name), operand.scale, stream));
+  OCTET_RETURN_IF_ERROR(CheckScale(names, operand, contracts_rows));
+  OCTET_RETURN_IF_ERROR(CheckDevice(names.scale, operand.scale, stream));
   const Granularity granularity = operand.granularity;
   const int64_t rows = operand.rows(), cols = operand.cols();
-  OCTET_RETURN_IF_ERROR(CheckReciprocal(
-      absl::StrCat("reciprocal of ", name), stream, operand.reciprocal,
-      ReciprocalShape(granularity, rows, cols)));
-  return CheckReciprocal(absl::StrCat("transposed_reciprocal of ", name),
-                         stream, operand.transposed_reciprocal,
+  OCTET_RETURN_IF_ERROR(
+      CheckReciprocal(names.reciprocal, stream, operand.reciprocal,
+                      ReciprocalShape(granularity, rows, cols)));
+  return CheckReciprocal(names.transposed_reciprocal, stream,
+                         operand.transposed_reciprocal,
                          ReciprocalShape(granularity, cols, rows));
 }
 
-absl::Status CheckOperand(absl::string_view name, const Stream& stream,
+absl::Status CheckOperand(const OperandNames& names, const Stream& stream,
                           bool contracts_rows, GemmOperand* operand) {
   const TensorView& data = operand->data;
   if (IsPresent(data) || !IsPresent(operand->transposed)) {
-    OCTET_RETURN_IF_ERROR(CheckMemory(name, data, stream));
+    OCTET_RETURN_IF_ERROR(CheckMemory(names.operand, data, stream));
     if (operand->leading_dim == 0) operand->leading_dim = data.cols();
     if (operand->leading_dim < data.cols()) {
-      return Invalid("leading_dim of ", name, " is ", operand->leading_dim,
-                     ", less than its ", data.cols(), " columns");
+      return Invalid("leading_dim of ", names.operand, " is ",
+                     operand->leading_dim, ", less than its ", data.cols(),
+                     " columns");
     }
   }
-  OCTET_RETURN_IF_ERROR(CheckTransposed(name, stream, *operand));
+  OCTET_RETURN_IF_ERROR(CheckTransposed(names.transposed, stream, *operand));
   const DType dtype = operand->dtype();
   if (IsFloat8(dtype)) {
-    return CheckFloat8(name, stream, contracts_rows, *operand);
+    return CheckFloat8(names, stream, contracts_rows, *operand);
   }
   if (dtype != DType::kF32 && dtype != DType::kBf16 && dtype != DType::kF64) {
-    return Invalid(name, " is ", ToString(*operand),
+    return Invalid(names.operand, " is ", ToString(*operand),
                    ", must be float8, f32 or bf16 (or f64)");
   }
   if (!IsPresent(data)) {
-    return Invalid(name, " is ", ToString(*operand),
+    return Invalid(names.operand, " is ", ToString(*operand),
                    ": only float8 may come without data");
   }
   if (IsPresent(operand->scale)) {
-    return Invalid(name, " is ", data.ToString(), " and has scales");
+    return Invalid(names.operand, " is ", data.ToString(), " and has scales");
   }
   return absl::OkStatus();
 }
@@ -222,8 +236,8 @@ absl::Status Gemm(const Stream& stream, const GemmOperand& a,
   const bool b_transposed = b.transpose == Transpose::kYes;
   if (!IsPresent(out)) return Invalid("out is absent");
   OCTET_RETURN_IF_ERROR(CheckDevice("out", out, stream));
-  OCTET_RETURN_IF_ERROR(CheckOperand("a", stream, a_transposed, &arguments.a));
-  OCTET_RETURN_IF_ERROR(CheckOperand("b", stream, !b_transposed, &arguments.b));
+  OCTET_RETURN_IF_ERROR(CheckOperand(kA, stream, a_transposed, &arguments.a));
+  OCTET_RETURN_IF_ERROR(CheckOperand(kB, stream, !b_transposed, &arguments.b));
   OCTET_RETURN_IF_ERROR(CheckDTypes(a, b, out));
 
   const int64_t m = a_transposed ? a.cols() : a.rows();

@@ -16,11 +16,11 @@ constexpr int kCandidates = 32;
 
 // First each candidate a few times; then those near the fastest in turns, so
 // that a clock that falls under load is no one's disadvantage.
-constexpr int kFirstRuns = 2;
-constexpr double kNear = 1.15;
-constexpr size_t kFinalists = 6;
-constexpr int kRounds = 4;
-constexpr int kRunsARound = 4;
+constexpr int kFirstRuns = 3;
+constexpr double kNear = 1.12;
+constexpr size_t kFinalists = 8;
+constexpr int kRounds = 8;
+constexpr int kRunsARound = 2;
 
 // Partial sums of a split k go through memory and are added in one order
 // (COMPUTE_TYPE). "In place" adds them to D as they come.
