@@ -31,7 +31,8 @@ absl::Status Invalid(const Parts&... parts) {
 }
 
 bool IsPresent(const TensorView& view) {
-  return view.data() != nullptr || view.shape() != Shape({0});
+  return view.data() != nullptr || view.shape().rank() != 1 ||
+         view.shape().dim(0) != 0;
 }
 
 std::string ToString(const GemmOperand& operand) {
@@ -40,7 +41,7 @@ std::string ToString(const GemmOperand& operand) {
              : absl::StrCat("the transpose of ", operand.transposed.ToString());
 }
 
-absl::Status CheckDevice(absl::string_view name, const TensorView& view,
+absl::Status CheckDevice(const char* name, const TensorView& view,
                          const Stream& stream) {
   if (view.device() == stream.device()) return absl::OkStatus();
   return Invalid(name, " is on ", view.device().ToString(),
@@ -70,7 +71,7 @@ absl::Status CheckScale(const OperandNames& names, const GemmOperand& operand,
   return absl::OkStatus();
 }
 
-absl::Status CheckMemory(absl::string_view name, const TensorView& data,
+absl::Status CheckMemory(const char* name, const TensorView& data,
                          const Stream& stream) {
   OCTET_RETURN_IF_ERROR(CheckDevice(name, data, stream));
   if (data.data() == nullptr && data.num_elements() > 0) {
@@ -80,7 +81,7 @@ absl::Status CheckMemory(absl::string_view name, const TensorView& data,
 }
 
 // The form that is there for a GPU: the same matrix, on the same device.
-absl::Status CheckTransposed(absl::string_view name, const Stream& stream,
+absl::Status CheckTransposed(const char* name, const Stream& stream,
                              const GemmOperand& operand) {
   const TensorView& data = operand.data;
   const TensorView& transposed = operand.transposed;
@@ -95,10 +96,14 @@ absl::Status CheckTransposed(absl::string_view name, const Stream& stream,
   return absl::OkStatus();
 }
 
-absl::Status CheckReciprocal(absl::string_view name, const Stream& stream,
-                             const TensorView& reciprocal, const Shape& want) {
+// 1 / scale of a [rows, cols] matrix, where a GPU is given it.
+absl::Status CheckReciprocal(const char* name, const Stream& stream,
+                             const TensorView& reciprocal,
+                             Granularity granularity, int64_t rows,
+                             int64_t cols) {
   if (!IsPresent(reciprocal)) return absl::OkStatus();
   OCTET_RETURN_IF_ERROR(CheckMemory(name, reciprocal, stream));
+  const Shape want = ReciprocalShape(granularity, rows, cols);
   if (reciprocal.dtype() != DType::kF32 || reciprocal.shape() != want) {
     return Invalid(name, " is ", reciprocal.ToString(), ", must be f32 ",
                    want.ToString());
@@ -112,12 +117,11 @@ absl::Status CheckFloat8(const OperandNames& names, const Stream& stream,
   OCTET_RETURN_IF_ERROR(CheckDevice(names.scale, operand.scale, stream));
   const Granularity granularity = operand.granularity;
   const int64_t rows = operand.rows(), cols = operand.cols();
-  OCTET_RETURN_IF_ERROR(
-      CheckReciprocal(names.reciprocal, stream, operand.reciprocal,
-                      ReciprocalShape(granularity, rows, cols)));
+  OCTET_RETURN_IF_ERROR(CheckReciprocal(
+      names.reciprocal, stream, operand.reciprocal, granularity, rows, cols));
   return CheckReciprocal(names.transposed_reciprocal, stream,
-                         operand.transposed_reciprocal,
-                         ReciprocalShape(granularity, cols, rows));
+                         operand.transposed_reciprocal, granularity, cols,
+                         rows);
 }
 
 absl::Status CheckOperand(const OperandNames& names, const Stream& stream,

@@ -2,14 +2,12 @@
 
 // How Gemm picks its algorithms on a GPU, and how a choice is kept.
 //
-// cuBLASLt offers up to some dozens of algorithms for a product, and its first
-// guess is often not the fastest. The first time a process meets a problem
-// (sizes, types, layouts, scales, alignments) Gemm times the candidates on the
-// operands at hand, into memory of its own, and keeps the fastest; that waits
-// for the stream, once. Two algorithms may round differently: two processes
-// give the same bits only if the second loads what the first saved, or if both
-// do not measure. Within a process a problem keeps its algorithm, which gives
-// the same bits every time.
+// cuBLASLt offers several algorithms for a product, and its first guess is
+// often not the fastest. The first time a process meets a problem (sizes,
+// types, layouts, scales, alignments) Gemm times the candidates on the operands
+// at hand, into memory of its own, and keeps the fastest of those that give the
+// bits of the first guess; so the choice changes no result. That waits for the
+// stream, once, for up to a second. A file spares the next process that.
 //
 // While a graph is captured nothing is measured: a problem met first then takes
 // cuBLASLt's first guess.

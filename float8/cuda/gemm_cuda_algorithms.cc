@@ -3,20 +3,21 @@
 #include "float8/cuda/gemm_cuda_algorithms.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cstring>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/cuda_status.h"
 #include "base/status_macros.h"
+#include "float8/cuda/gemm_cuda_candidates.h"
 #include "float8/cuda/gemm_cuda_timing.h"
 
 namespace octet::float8::internal {
 namespace {
 
+constexpr int kMaxGpus = 64;           // of one process
 constexpr int kMajor = 9, kMinor = 0;  // compute capability of Hopper
 
 std::atomic<GemmAlgorithmMode>& Mode() {
@@ -31,28 +32,28 @@ absl::StatusOr<bool> IsCapturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-bool IsSame(const cublasLtMatmulAlgo_t& x, const cublasLtMatmulAlgo_t& y) {
-  return std::memcmp(x.data, y.data, sizeof(x.data)) == 0;
-}
-
 }  // namespace
 
 void SetGemmMode(GemmAlgorithmMode mode) { Mode() = mode; }
 
 absl::StatusOr<GemmDevice*> GemmDevice::Get(int index) {
-  static absl::Mutex& mutex = *new absl::Mutex();
-  static auto& devices = *new std::map<int, GemmDevice*>();
-  absl::MutexLock lock(&mutex);
-  GemmDevice*& device = devices[index];
-  if (device == nullptr) {
-    OCTET_RETURN_IF_ERROR(
-        CheckComputeCapability(index, kMajor, kMinor, "gemm"));
-    OCTET_ASSIGN_OR_RETURN(GemmGpu gpu, DescribeGemmGpu(index));
-    cublasLtHandle_t handle;
-    OCTET_RETURN_IF_ERROR(
-        CublasStatus(cublasLtCreate(&handle), "cublasLtCreate"));
-    device = new GemmDevice(handle, std::move(gpu));
+  static std::array<std::atomic<GemmDevice*>, kMaxGpus> devices{};
+  if (index < 0 || index >= kMaxGpus) {
+    return absl::InvalidArgumentError(absl::StrCat("gemm: cuda:", index));
   }
+  GemmDevice* device = devices[index].load(std::memory_order_acquire);
+  if (device != nullptr) return device;
+  static absl::Mutex& mutex = *new absl::Mutex();
+  absl::MutexLock lock(&mutex);
+  device = devices[index].load(std::memory_order_relaxed);
+  if (device != nullptr) return device;
+  OCTET_RETURN_IF_ERROR(CheckComputeCapability(index, kMajor, kMinor, "gemm"));
+  OCTET_ASSIGN_OR_RETURN(GemmGpu gpu, DescribeGemmGpu(index));
+  cublasLtHandle_t handle;
+  OCTET_RETURN_IF_ERROR(
+      CublasStatus(cublasLtCreate(&handle), "cublasLtCreate"));
+  device = new GemmDevice(handle, std::move(gpu));
+  devices[index].store(device, std::memory_order_release);
   return device;
 }
 
@@ -101,7 +102,7 @@ absl::StatusOr<GemmChoice> GemmDevice::Choose(const GemmProblem& problem,
     auto& all = choice.candidates;
     all.erase(std::remove_if(all.begin(), all.end(),
                              [&](const cublasLtMatmulAlgo_t& x) {
-                               return IsSame(x, known->algorithm);
+                               return IsSameGemm(x, known->algorithm);
                              }),
               all.end());
     all.insert(all.begin(), known->algorithm);

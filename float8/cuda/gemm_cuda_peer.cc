@@ -12,10 +12,10 @@
 #include "base/cuda_status.h"
 #include "base/event.h"
 #include "base/status_macros.h"
+#include "float8/cuda/gemm_cuda_candidates.h"
 #include "float8/cuda/gemm_cuda_known.h"
 #include "float8/cuda/gemm_cuda_operands.h"
 #include "float8/cuda/gemm_cuda_problem.h"
-#include "float8/cuda/gemm_cuda_timing.h"
 #include "float8/gemm_kernel.h"
 #include "float8/gemm_peer.h"
 

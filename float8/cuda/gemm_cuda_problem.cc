@@ -35,13 +35,15 @@ static_assert(sizeof(kFields) / sizeof(kFields[0]) ==
                   sizeof(GemmProblem) / sizeof(int64_t),
               "every field has a name");
 
+// Builds no string where it succeeds: a call sets three of them.
 template <typename T>
 absl::Status Set(cublasLtMatmulDescOpaque_t* operation,
                  cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
+      operation, attribute, &value, sizeof(value));
+  if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
   return CublasStatus(
-      cublasLtMatmulDescSetAttribute(operation, attribute, &value,
-                                     sizeof(value)),
-      absl::StrCat("cuBLASLt attribute ", static_cast<int>(attribute)));
+      status, absl::StrCat("cuBLASLt attribute ", static_cast<int>(attribute)));
 }
 
 cublasOperation_t OperationOf(int64_t is_transposed) {

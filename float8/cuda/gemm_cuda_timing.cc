@@ -7,25 +7,26 @@
 
 #include "base/cuda_status.h"
 #include "base/status_macros.h"
-#include "float8/cuda/gemm_cuda_known.h"
+#include "float8/cuda/gemm_kernel.h"
 
 namespace octet::float8::internal {
 namespace {
 
-constexpr int kCandidates = 32;
-
-// First each candidate a few times; then those near the fastest in turns, so
-// that a clock that falls under load is no one's disadvantage.
+// First each candidate a few times; then other schedules of the fastest; then
+// those near the fastest in turns, so that a clock that falls under load is no
+// one's disadvantage.
+//
+// All must give the bits of the heuristic's first: on Hopper they do, unless k
+// is split, and so a choice that depends on time changes no result. It also
+// drops variants that cuBLASLt's check accepts and that are wrong: with 1x128
+// times 128x128 scales some are, hence none is tried there, nor where none is
+// faster.
 constexpr int kFirstRuns = 3;
+constexpr size_t kVaried = 3;
 constexpr double kNear = 1.12;
-constexpr size_t kFinalists = 8;
+constexpr size_t kFinalists = 12;
 constexpr int kRounds = 8;
 constexpr int kRunsARound = 2;
-
-// Partial sums of a split k go through memory and are added in one order
-// (COMPUTE_TYPE). "In place" adds them to D as they come.
-constexpr uint32_t kReductions =
-    CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 struct Timed {
   cublasLtMatmulAlgo_t algorithm;
@@ -78,35 +79,6 @@ class DeviceMemory {
   cudaStream_t stream_;
 };
 
-template <typename T>
-absl::Status Prefer(cublasLtMatmulPreference_t preference,
-                    cublasLtMatmulPreferenceAttributes_t attribute, T value) {
-  return CublasStatus(cublasLtMatmulPreferenceSetAttribute(
-                          preference, attribute, &value, sizeof(value)),
-                      "cublasLtMatmulPreferenceSetAttribute");
-}
-
-absl::Status FillPreference(const GemmProblem& p,
-                            cublasLtMatmulPreference_t preference) {
-  OCTET_RETURN_IF_ERROR(CublasStatus(cublasLtMatmulPreferenceInit(preference),
-                                     "cublasLtMatmulPreferenceInit"));
-  OCTET_RETURN_IF_ERROR(Prefer(preference,
-                               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                               static_cast<uint64_t>(kGemmWorkspace)));
-  OCTET_RETURN_IF_ERROR(Prefer(
-      preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
-  const std::pair<cublasLtMatmulPreferenceAttributes_t, int64_t> alignments[] =
-      {{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.a_alignment},
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.b_alignment},
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.d_alignment},
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.d_alignment}};
-  for (const auto& [attribute, bytes] : alignments) {
-    OCTET_RETURN_IF_ERROR(
-        Prefer(preference, attribute, static_cast<uint32_t>(bytes)));
-  }
-  return absl::OkStatus();
-}
-
 // Runs queued one behind the other, the first of which is not timed.
 absl::Status Time(GemmCall* call, const Events& events, int runs,
                   Timed* timed) {
@@ -136,57 +108,103 @@ void DropAndSort(std::vector<Timed>* all) {
       [](const Timed& x, const Timed& y) { return x.Median() < y.Median(); });
 }
 
-}  // namespace
-
-bool RunGemm(GemmCall* call, const cublasLtMatmulAlgo_t& algorithm) {
-  const GemmPointers& p = call->pointers;
-  GemmDescriptors* const d = &call->descriptors;
-  const float alpha = static_cast<float>(p.alpha);
-  const float beta = static_cast<float>(p.beta);
-  const bool is_f64 = call->problem->d_type == CUDA_R_64F;
-  const void* const alpha_pointer =
-      is_f64 ? static_cast<const void*>(&p.alpha) : &alpha;
-  const void* const beta_pointer =
-      is_f64 ? static_cast<const void*>(&p.beta) : &beta;
-  return cublasLtMatmul(call->handle, &d->operation, alpha_pointer, p.a, &d->a,
-                        p.b, &d->b, beta_pointer, p.c, &d->d, p.d, &d->d,
-                        &algorithm, p.workspace, kGemmWorkspace,
-                        call->stream) == CUBLAS_STATUS_SUCCESS;
-}
-
-bool CanRunGemm(GemmCall call, const cublasLtMatmulAlgo_t& algorithm) {
-  GemmDescriptors* const d = &call.descriptors;
-  cublasLtMatmulHeuristicResult_t result = {};
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoCheck(call.handle, &d->operation, &d->a, &d->b, &d->d,
-                              &d->d, &algorithm, &result);
-  return status == CUBLAS_STATUS_SUCCESS &&
-         static_cast<int64_t>(result.workspaceSize) <= kGemmWorkspace;
-}
-
-absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> GemmCandidates(
-    GemmCall call) {
-  cublasLtMatmulPreferenceOpaque_t preference;
-  OCTET_RETURN_IF_ERROR(FillPreference(*call.problem, &preference));
-  GemmDescriptors* const d = &call.descriptors;
-  std::vector<cublasLtMatmulHeuristicResult_t> results(kCandidates);
-  int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      call.handle, &d->operation, &d->a, &d->b, &d->d, &d->d, &preference,
-      kCandidates, results.data(), &count);
-  std::vector<cublasLtMatmulAlgo_t> candidates;
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED ||
-      status == CUBLAS_STATUS_INVALID_VALUE) {
-    return candidates;
+// What the algorithms of one call are compared by.
+class Contest {
+ public:
+  Contest(GemmCall call, void* own, int64_t d_bytes)
+      : call_(std::move(call)), d_(own), d_bytes_(d_bytes) {
+    digest_ = reinterpret_cast<unsigned long long*>(static_cast<char*>(own) +
+                                                    DigestOffset(d_bytes));
+    call_.pointers.d = own;
+    if (call_.problem->has_c == 0) call_.pointers.c = own;
   }
-  OCTET_RETURN_IF_ERROR(CublasStatus(status, "cublasLtMatmulAlgoGetHeuristic"));
-  for (int i = 0; i < count; ++i) {
-    if (results[i].state == CUBLAS_STATUS_SUCCESS) {
-      candidates.push_back(results[i].algo);
+
+  // Of the memory that it needs.
+  static int64_t DigestOffset(int64_t d_bytes) {
+    return (d_bytes + 255) / 256 * 256;
+  }
+  static int64_t Bytes(int64_t d_bytes) { return DigestOffset(d_bytes) + 256; }
+
+  const GemmCall& call() const { return call_; }
+  std::vector<Timed>* all() { return &all_; }
+
+  // Times those that are not there yet and give the bits of the first.
+  absl::Status Add(const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
+    for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
+      if (std::any_of(all_.begin(), all_.end(), [&](const Timed& t) {
+            return IsSameGemm(t.algorithm, algorithm);
+          })) {
+        continue;
+      }
+      all_.push_back({algorithm, {}, true});
+      OCTET_RETURN_IF_ERROR(Try(&all_.back()));
+      OCTET_RETURN_IF_ERROR(Time(kFirstRuns, &all_.back()));
     }
+    return absl::OkStatus();
   }
-  return candidates;
+
+  absl::Status Time(int runs, Timed* timed) {
+    return octet::float8::internal::Time(&call_, events_, runs, timed);
+  }
+
+ private:
+  // Into memory that says when something was not written.
+  absl::Status Try(Timed* timed) {
+    OCTET_RETURN_IF_ERROR(CudaStatus(
+        cudaMemsetAsync(d_, 0xff, Bytes(d_bytes_) - 256, call_.stream),
+        "cudaMemsetAsync"));
+    OCTET_RETURN_IF_ERROR(
+        CudaStatus(cudaMemsetAsync(digest_, 0, sizeof(*digest_), call_.stream),
+                   "cudaMemsetAsync"));
+    timed->runs = RunGemm(&call_, timed->algorithm);
+    if (!timed->runs) return absl::OkStatus();
+    OCTET_RETURN_IF_ERROR(CudaStatus(
+        LaunchGemmDigest(d_, d_bytes_, digest_, call_.stream), "gemm: digest"));
+    unsigned long long digest = 0;
+    OCTET_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(&digest, digest_, sizeof(digest),
+                                   cudaMemcpyDeviceToHost, call_.stream),
+                   "cudaMemcpyAsync"));
+    OCTET_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(call_.stream),
+                                     "gemm: trying an algorithm"));
+    if (!reference_.has_value()) reference_ = digest;
+    timed->runs = digest == *reference_;
+    return absl::OkStatus();
+  }
+
+  GemmCall call_;
+  void* d_;
+  int64_t d_bytes_;
+  unsigned long long* digest_;
+  std::optional<unsigned long long> reference_;
+  const Events events_{std::max(kFirstRuns, kRunsARound) + 1};
+  std::vector<Timed> all_;
+};
+
+// The heuristic's, and for float8 by tensor variants of the fastest.
+absl::Status AddAll(const std::vector<cublasLtMatmulAlgo_t>& candidates,
+                    Contest* contest) {
+  OCTET_RETURN_IF_ERROR(contest->Add(candidates));
+  const GemmCall& call = contest->call();
+  if (call.problem->a_scale != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F) {
+    return absl::OkStatus();
+  }
+  if (candidates.size() == 1) {
+    OCTET_RETURN_IF_ERROR(
+        contest->Add(GemmTileVariants(call, candidates.front())));
+  }
+  DropAndSort(contest->all());
+  std::vector<cublasLtMatmulAlgo_t> fastest;
+  for (const Timed& timed : *contest->all()) {
+    if (fastest.size() < kVaried) fastest.push_back(timed.algorithm);
+  }
+  for (const cublasLtMatmulAlgo_t& base : fastest) {
+    OCTET_RETURN_IF_ERROR(contest->Add(GemmScheduleVariants(call, base)));
+  }
+  return absl::OkStatus();
 }
+
+}  // namespace
 
 absl::StatusOr<std::optional<double>> TimeGemmCandidates(
     GemmCall call, std::vector<cublasLtMatmulAlgo_t>* candidates) {
@@ -194,17 +212,12 @@ absl::StatusOr<std::optional<double>> TimeGemmCandidates(
   const int64_t element = p.d_type == CUDA_R_64F   ? 8
                           : p.d_type == CUDA_R_32F ? 4
                                                    : 2;
-  const DeviceMemory own(p.d_ld * p.n * element, call.stream);
+  const int64_t d_bytes = p.d_ld * p.n * element;
+  const DeviceMemory own(Contest::Bytes(d_bytes), call.stream);
   if (own.data() == nullptr) return std::optional<double>();
-  call.pointers.d = own.data();
-  if (p.has_c == 0) call.pointers.c = own.data();
-
-  const Events events(std::max(kFirstRuns, kRunsARound) + 1);
-  std::vector<Timed> all;
-  for (const cublasLtMatmulAlgo_t& algorithm : *candidates) {
-    all.push_back({algorithm, {}, true});
-    OCTET_RETURN_IF_ERROR(Time(&call, events, kFirstRuns, &all.back()));
-  }
+  Contest contest(std::move(call), own.data(), d_bytes);
+  OCTET_RETURN_IF_ERROR(AddAll(*candidates, &contest));
+  std::vector<Timed>& all = *contest.all();
   DropAndSort(&all);
   candidates->clear();
   if (all.empty()) return std::optional<double>();
@@ -216,7 +229,7 @@ absl::StatusOr<std::optional<double>> TimeGemmCandidates(
   }
   for (int round = 0; round < kRounds; ++round) {
     for (Timed& timed : finalists) {
-      OCTET_RETURN_IF_ERROR(Time(&call, events, kRunsARound, &timed));
+      OCTET_RETURN_IF_ERROR(contest.Time(kRunsARound, &timed));
     }
   }
   const size_t slower = finalists.size();

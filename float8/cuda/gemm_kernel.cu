@@ -122,6 +122,32 @@ __device__ void StoreElement(Sum x, void* to, GemmElement type, int64_t i) {
   }
 }
 
+// The finaliser of splitmix64: every bit of the word and of its place counts.
+__device__ unsigned long long Mix(unsigned long long x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ull;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+__global__ void DigestKernel(const uint8_t* data, int64_t bytes,
+                             unsigned long long* digest) {
+  unsigned long long sum = 0;
+  const int64_t words = bytes / 8;
+  for (int64_t i = FirstIndex(); i < words; i += AllThreads()) {
+    sum += Mix(reinterpret_cast<const unsigned long long*>(data)[i] +
+               0x9e3779b97f4a7c15ull * (i + 1));
+  }
+  for (int64_t i = words * 8 + FirstIndex(); i < bytes; i += AllThreads()) {
+    sum += Mix(data[i] + 0x9e3779b97f4a7c15ull * ~i);
+  }
+  for (int lane = 16; lane > 0; lane /= 2) {
+    sum += __shfl_down_sync(0xffffffffu, sum, lane);
+  }
+  if (threadIdx.x % 32 == 0) atomicAdd(digest, sum);
+}
+
 // A block takes some columns of one row.
 template <typename Sum>
 __global__ void FinishKernel(GemmFinish p) {
@@ -170,6 +196,13 @@ cudaError_t LaunchGemmWiden(const void* from, int64_t ld, int64_t rows,
                             int64_t cols, float* to, cudaStream_t stream) {
   WidenKernel<<<BlocksFor(rows * cols), kThreads, 0, stream>>>(
       static_cast<const __nv_bfloat16*>(from), ld, rows, cols, to);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchGemmDigest(const void* data, int64_t bytes,
+                             unsigned long long* digest, cudaStream_t stream) {
+  DigestKernel<<<BlocksFor(bytes / 8 + 1), kThreads, 0, stream>>>(
+      static_cast<const uint8_t*>(data), bytes, digest);
   return cudaGetLastError();
 }
 

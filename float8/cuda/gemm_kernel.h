@@ -60,6 +60,11 @@ struct GemmFinish {
 };
 cudaError_t LaunchGemmFinish(const GemmFinish& finish, cudaStream_t stream);
 
+// Adds a digest of `bytes` bytes (256-byte aligned) to *digest, in no order, so
+// that two results can be compared without keeping both.
+cudaError_t LaunchGemmDigest(const void* data, int64_t bytes,
+                             unsigned long long* digest, cudaStream_t stream);
+
 }  // namespace octet::float8::internal
 
 #endif  // OCTET_FLOAT8_CUDA_GEMM_KERNEL_H_
