@@ -12,7 +12,6 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/cuda_status.h"
 #include "base/status_macros.h"
 #include "float8/cuda/gemm_cuda_algorithms.h"

@@ -27,8 +27,8 @@ std::atomic<GemmAlgorithmMode>& Mode() {
 
 absl::StatusOr<bool> IsCapturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  OCTET_RETURN_IF_ERROR(CudaStatus(cudaStreamIsCapturing(stream, &status),
-                                   "cudaStreamIsCapturing"));
+  OCTET_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamIsCapturing(stream, &status), "gemm"));
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -137,6 +137,8 @@ absl::Status GemmDevice::Multiply(const GemmProblem& problem,
     }
     return absl::OkStatus();
   }
+  // An error of earlier work is no lack of algorithms.
+  OCTET_RETURN_IF_ERROR(IsCapturing(stream).status());
   return absl::NotFoundError(absl::StrCat(
       "gemm: cuBLASLt ", cublasLtGetVersion(),
       " has no algorithm for (its A is b, its B is a) ", problem.ToString()));

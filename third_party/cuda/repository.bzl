@@ -177,8 +177,8 @@ cc_library(
 )
 """
 
-# A shared library: the static one is 780 MB. Found again when the program runs
-# where it was linked, or by the machine's own search path.
+# A shared library, of half a gigabyte. A program finds it where it was linked, or
+# by the machine's own search path.
 _CUBLASLT = """
 cc_library(
     name = "cublasLt",
