@@ -101,6 +101,14 @@ absl::Status CastOne(const CastQueue& queue, const TensorView& in,
     }
     return LaunchCast(queue, form, p, sum);
   }
+  OCTET_ASSIGN_OR_RETURN(uint32_t* const counters, queue.stream().Counters());
+  if (tiles == Granularity::kTensor && sum.empty() &&
+      CastResidentFits(p, queue.device())) {
+    return queue.Done(
+        LaunchCastResident(p, Fp8Of(form.plan.dtype), queue.device(), counters,
+                           queue.native()),
+        "cast");
+  }
   AmaxProblem amax;
   amax.in = p.in;
   amax.tile = tiles == Granularity::kTensor ? AmaxTile::kTensor
@@ -113,7 +121,7 @@ absl::Status CastOne(const CastQueue& queue, const TensorView& in,
   amax.out = scratch;
   amax.partial = scratch + outputs;
   if (partials > 0) p.column_partials = scratch + outputs + parts;
-  OCTET_ASSIGN_OR_RETURN(amax.counters, queue.stream().Counters());
+  amax.counters = counters;
   OCTET_RETURN_IF_ERROR(
       queue.Done(LaunchAmax(amax, queue.device(), queue.native()), "amax"));
   p.scale.source = ScaleSource::kAmax;

@@ -150,6 +150,38 @@ TEST(CastLayoutsTest, EveryLayoutHasTheSameBytes) {
   }
 }
 
+// A GPU keeps tensors of up to some 34 MiB on the chip until their amax is
+// known: those that fill it, almost fill it, and are a little too large.
+TEST(CastLayoutsTest, TensorsThatFitOnAChip) {
+  OCTET_TEST_STREAM(stream);
+  const bool on_gpu = stream.device().kind != DeviceKind::kCpu;
+  uint64_t seed = 100;
+  for (const Shape& shape : {Shape({256, 4096}), Shape({2080, 2184}),
+                             on_gpu ? Shape({4096, 4096}) : Shape({16, 16}),
+                             on_gpu ? Shape({4112, 4224}) : Shape({16, 16})}) {
+    for (DType dtype : {DType::kBf16, DType::kF16}) {
+      Tensor host = *testing::RandomTensor(dtype, shape, ++seed);
+      const Tensor in = *ToDevice(stream, host);
+      const CastPlan plan =
+          PlanOf(Granularity::kTensor,
+                 seed % 2 == 0 ? DType::kF8E4M3 : DType::kF8E5M2);
+      const Reference want(host, plan);
+      for (CastLayout layout : kLayouts) {
+        SCOPED_TRACE(absl::StrCat(shape.ToString(), " layout ",
+                                  static_cast<int>(layout)));
+        CastOptions options;
+        options.layout = layout;
+        Quantized q;
+        // Twice: the first must leave nothing behind.
+        for (int run = 0; run < 2; ++run) {
+          ASSERT_THAT(Cast(stream, in, plan, options, &q), IsOk());
+          ExpectCast(stream, q, want, layout, shape.rows(), shape.cols());
+        }
+      }
+    }
+  }
+}
+
 TEST(CastLayoutsTest, KnownAmaxAndGivenScaleReadTheInputOnce) {
   OCTET_TEST_STREAM(stream);
   const Tensor host =

@@ -109,6 +109,7 @@ void ExpectCastOf(const Stream& stream, const io::SafetensorsFile& golden,
 
 TEST_P(LinearGoldenTest, MatchesTorchao) {
   OCTET_TEST_STREAM(stream);
+  const bool on_gpu = stream.device().kind != DeviceKind::kCpu;
   const auto [file, names] = GetParam();
   OCTET_ASSERT_OK_AND_ASSIGN(const io::SafetensorsFile golden,
                              LoadGolden(file));
@@ -156,8 +157,8 @@ TEST_P(LinearGoldenTest, MatchesTorchao) {
     // Theirs are rounded to bf16, which in f32 alone shows as 1.7e-3; rounded
     // alike, only sums that lie at the edge of two bf16 values differ.
     EXPECT_LT(RelativeError(*our_f32, emulated), 3e-3);
-    EXPECT_LT(RelativeError(*our_bf16, emulated), 1e-3);
-    // The H200 is up to 2.1e-3 from the emulation.
+    // The H200, which torchao ran on too, is up to 2.1e-3 from the emulation.
+    EXPECT_LT(RelativeError(*our_bf16, emulated), on_gpu ? 2.5e-3 : 1e-3);
     EXPECT_LT(RelativeError(*our_bf16, gpu), 3e-3);
     // Quantisation costs us no more than it costs torchao. The slack is for
     // those edges: an error of e beside one of 0.02 or more, independent of it,
