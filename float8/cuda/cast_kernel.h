@@ -106,9 +106,8 @@ bool CastRowsAndColumnAmaxFits(const CastProblem& problem);
 cudaError_t LaunchSettleScales(const ScaleTarget& target, int64_t rows,
                                int64_t cols, Fp8 format, cudaStream_t stream);
 
-// One scale for all, source kTile, any layout, one read: the tensor stays on
-// the chip until its amax is known. `counters`: three zeroed words, zero again
-// afterwards. Only where CastResidentFits.
+// One scale for all, source kTile, one read: the tensor stays on the chip until
+// its amax is known. `counters`: three zeroed words, zero again afterwards.
 cudaError_t LaunchCastResident(const CastProblem& problem, Fp8 format,
                                int device, uint32_t* counters,
                                cudaStream_t stream);
