@@ -196,8 +196,9 @@ inline int RowThreads(int64_t hidden, int per_vector, int vectors) {
   return static_cast<int>((threads + 31) / 32 * 32);
 }
 
-// Rows of a block that ends with an amax, which costs as much as half a row.
-inline constexpr int64_t kRowsForAmax = 4;
+// Rows of a block that ends with an amax: its end costs as much as a quarter of
+// a row, and longer blocks cost more.
+inline constexpr int64_t kRowsForAmax = 2;
 
 template <typename T, int kVectors, RowCast kCast>
 cudaError_t LaunchRows(const RmsNormForwardProblem& p, const RowCastProblem& c,

@@ -85,20 +85,31 @@ template <int kCount>
 __device__ void GridMax(const unsigned (&bits)[kCount], unsigned* counters,
                         float* const (&out)[kCount]) {
   __shared__ unsigned shared[kCount][32];
+  // Read ahead, while the block finds its own: an older value is a smaller one.
+  unsigned known[kCount] = {};
   unsigned largest[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    if (threadIdx.x == 0) {
+      known[k] = *static_cast<volatile unsigned*>(counters + 1 + k);
+    }
+  }
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     largest[k] = float8::internal::BlockMax(bits[k], shared[k]);
   }
   if (threadIdx.x != 0) return;
+  // Most blocks find a maximum that is none of theirs: they have nothing to
+  // queue for, and nothing that must be seen before their count.
+  bool raised = false;
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
-    // Most blocks find a maximum that is none of theirs, and need not queue.
-    if (largest[k] > *static_cast<volatile unsigned*>(counters + 1 + k)) {
+    if (largest[k] > known[k]) {
       atomicMax(counters + 1 + k, largest[k]);
+      raised = true;
     }
   }
-  __threadfence();
+  if (raised) __threadfence();
   if (atomicAdd(counters, 1u) != gridDim.x * gridDim.y - 1) return;
   __threadfence();
 #pragma unroll
