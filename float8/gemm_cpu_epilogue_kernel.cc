@@ -17,10 +17,8 @@ constexpr int64_t kGrain = 16384;
 
 OCTET_ALWAYS_INLINE float Load(const float* x) { return *x; }
 OCTET_ALWAYS_INLINE float Load(const Bfloat16* x) { return ToFloat(*x); }
-OCTET_ALWAYS_INLINE float Load(const Float16* x) { return ToFloat(*x); }
 
 OCTET_ALWAYS_INLINE void Store(float x, float* out) { *out = x; }
-OCTET_ALWAYS_INLINE void Store(float x, Float16* out) { *out = ToFloat16(x); }
 // base's ToBfloat16, inline so that the loop is a vector loop.
 OCTET_ALWAYS_INLINE void Store(float x, Bfloat16* out) {
   uint32_t bits;
@@ -119,6 +117,22 @@ void FinishAs(int64_t m, int64_t n, const float* sums, const Epilogue& e,
   });
 }
 
+// Not vectorised: base's conversions are calls, and no training step asks.
+void FinishF16(int64_t m, int64_t n, const float* sums, const Epilogue& e,
+               Float16* out) {
+  ParallelFor(m, RowsAtATime(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        Float16& slot = out[i * n + j];
+        float value = e.alpha * (sums[i * n + j] * (e.row[i] * e.col[j]));
+        if (e.beta != 0.0f) value = value + e.beta * ToFloat(slot);
+        if (e.bias != nullptr) value = value + e.bias[j];
+        slot = ToFloat16(value);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void AddScaled(int64_t m, int64_t n, const float* part, const float* row,
@@ -136,7 +150,7 @@ void Finish(int64_t m, int64_t n, const float* sums, const Epilogue& epilogue,
   if (out.dtype() == DType::kBf16) {
     FinishAs(m, n, sums, epilogue, out.as<Bfloat16>());
   } else if (out.dtype() == DType::kF16) {
-    FinishAs(m, n, sums, epilogue, out.as<Float16>());
+    FinishF16(m, n, sums, epilogue, out.as<Float16>());
   } else {
     FinishAs(m, n, sums, epilogue, out.as<float>());
   }
