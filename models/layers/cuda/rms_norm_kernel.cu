@@ -56,6 +56,44 @@ __global__ void ForwardScalarKernel(RmsNormForwardProblem p) {
   if (p.amax != nullptr) GridMax<1>({largest}, p.counters, {p.amax});
 }
 
+// A thread's part of dweight, as a block's row of the partial sums.
+template <int kVectors, int kPer>
+__device__ __forceinline__ void StorePartial(
+    const float (&dweight)[kVectors][kPer], int64_t vectors, float* row) {
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t at = static_cast<int64_t>(v) * blockDim.x + threadIdx.x;
+    if (at >= vectors) continue;
+#pragma unroll
+    for (int i = 0; i < kPer; i += 4) {
+      *reinterpret_cast<float4*>(row + at * kPer + i) = {
+          dweight[v][i], dweight[v][i + 1], dweight[v][i + 2],
+          dweight[v][i + 3]};
+    }
+  }
+}
+
+// Adds the gradient of a vector to dx and dweight.
+template <typename T>
+__device__ __forceinline__ uint4 AddGradient(const uint4& x, const uint4& dy,
+                                             const uint4& weight,
+                                             const uint4& dx, float rstd,
+                                             float mean,
+                                             float (&dweight)[kPerVector<T>]) {
+  constexpr int kPer = kPerVector<T>;
+  float a[kPer], g[kPer], w[kPer], out[kPer];
+  Unpack<T>(x, a);
+  Unpack<T>(dy, g);
+  Unpack<T>(weight, w);
+  Unpack<T>(dx, out);
+#pragma unroll
+  for (int i = 0; i < kPer; ++i) {
+    dweight[i] += g[i] * a[i] * rstd;
+    out[i] += rstd * (g[i] * w[i] - a[i] * mean);
+  }
+  return Pack<T>(out);
+}
+
 // With n = x * rstd and g = dy * weight: dx += rstd * (g - n * mean(g n)).
 template <typename T, int kVectors>
 __global__ void __launch_bounds__(kMaxBackwardThreads, kVectors == 1 ? 2 : 1)
@@ -103,32 +141,13 @@ __global__ void __launch_bounds__(kMaxBackwardThreads, kVectors == 1 ? 2 : 1)
     for (int v = 0; v < kVectors; ++v) {
       KeepPacked(&x[v]);
       KeepPacked(&dy[v]);
-      float a[kPer], g[kPer], w[kPer], out[kPer];
-      Unpack<T>(x[v], a);
-      Unpack<T>(dy[v], g);
-      Unpack<T>(weight[v], w);
-      Unpack<T>(dx[v], out);
-#pragma unroll
-      for (int i = 0; i < kPer; ++i) {
-        dweight[v][i] += g[i] * a[i] * rstd;
-        out[i] += rstd * (g[i] * w[i] - a[i] * mean);
-      }
+      const uint4 sum =
+          AddGradient<T>(x[v], dy[v], weight[v], dx[v], rstd, mean, dweight[v]);
       const int64_t at = static_cast<int64_t>(v) * blockDim.x + threadIdx.x;
-      if (at < vectors) all_dx[row * vectors + at] = Pack<T>(out);
+      if (at < vectors) all_dx[row * vectors + at] = sum;
     }
   }
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t at = static_cast<int64_t>(v) * blockDim.x + threadIdx.x;
-    if (at >= vectors) continue;
-    float* const out = partial + blockIdx.x * p.hidden + at * kPer;
-#pragma unroll
-    for (int i = 0; i < kPer; i += 4) {
-      *reinterpret_cast<float4*>(out + i) = {dweight[v][i], dweight[v][i + 1],
-                                             dweight[v][i + 2],
-                                             dweight[v][i + 3]};
-    }
-  }
+  StorePartial(dweight, vectors, partial + blockIdx.x * p.hidden);
 }
 
 template <typename T>

@@ -290,6 +290,61 @@ __device__ __forceinline__ void CastTile(const uint4 (&y)[kRows],
   }
 }
 
+// The thread's elements, zeros beyond the matrix.
+template <typename Producer>
+__device__ __forceinline__ void MakeTile(
+    Producer& producer, const TileCastShape& shape, const TilePlace& place,
+    uint4 (&y)[Producer::kOutputs][Producer::kRows]) {
+  if (!place.active) return;
+  producer.Prepare(place.col);
+#pragma unroll
+  for (int first = 0; first < Producer::kRows; first += Producer::kBatch) {
+    typename Producer::Raw raw[Producer::kBatch] = {};
+#pragma unroll
+    for (int i = 0; i < Producer::kBatch; ++i) {
+      const int64_t row = place.row + first + i;
+      if (row < shape.rows) {
+        producer.Load(row, row * shape.cols + place.col, &raw[i]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < Producer::kBatch; ++i) {
+      uint4 made[Producer::kOutputs];
+      producer.Make(raw[i], made);
+#pragma unroll
+      for (int k = 0; k < Producer::kOutputs; ++k) {
+        y[k][first + i] =
+            place.row + first + i < shape.rows ? made[k] : uint4{};
+      }
+    }
+  }
+}
+
+template <int kRows>
+__device__ __forceinline__ void StorePlain(const uint4 (&y)[kRows], void* plain,
+                                           const TileCastShape& shape,
+                                           const TilePlace& place) {
+  if (plain == nullptr || !place.active) return;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (place.row + r < shape.rows) {
+      *reinterpret_cast<uint4*>(static_cast<__nv_bfloat16*>(plain) +
+                                (place.row + r) * shape.cols + place.col) =
+          y[r];
+    }
+  }
+}
+
+template <int kRows>
+__device__ __forceinline__ unsigned AbsBitsOf(const uint4 (&y)[kRows]) {
+  uint32_t pair = 0;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    pair = MaxPair(pair, float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[r]));
+  }
+  return float8::internal::WordBits<__nv_bfloat16>(pair);
+}
+
 template <typename Producer, TileScaling kScaling>
 __global__ void __launch_bounds__(kTileThreads<Producer::kRows>,
                                   Producer::kBlocks)
@@ -304,53 +359,17 @@ __global__ void __launch_bounds__(kTileThreads<Producer::kRows>,
   place.col = int64_t{blockIdx.x} * kTile + place.lane * kTileCols;
   place.active = place.row < p.shape.rows && place.col < p.shape.cols;
   uint4 y[kOutputs][kRows] = {};
-  if (place.active) {
-    producer.Prepare(place.col);
-#pragma unroll
-    for (int first = 0; first < kRows; first += Producer::kBatch) {
-      typename Producer::Raw raw[Producer::kBatch] = {};
-#pragma unroll
-      for (int i = 0; i < Producer::kBatch; ++i) {
-        const int64_t row = place.row + first + i;
-        if (row < p.shape.rows) {
-          producer.Load(row, row * p.shape.cols + place.col, &raw[i]);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < Producer::kBatch; ++i) {
-        uint4 made[kOutputs];
-        producer.Make(raw[i], made);
-#pragma unroll
-        for (int k = 0; k < kOutputs; ++k) {
-          y[k][first + i] =
-              place.row + first + i < p.shape.rows ? made[k] : uint4{};
-        }
-      }
-    }
-  }
-  unsigned largest[kOutputs];
+  MakeTile(producer, p.shape, place, y);
+  unsigned largest[kOutputs] = {};
   float* seen[kOutputs];
   bool any_seen = false;
 #pragma unroll
   for (int k = 0; k < kOutputs; ++k) {
     const TileCastOutput& out = p.out[k];
-    uint32_t pair = 0;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (kScaling == TileScaling::kKnown) {
-        pair = MaxPair(
-            pair, float8::internal::AbsMaxOfVector<__nv_bfloat16>(y[k][r]));
-      }
-      if (out.plain != nullptr && place.active &&
-          place.row + r < p.shape.rows) {
-        *reinterpret_cast<uint4*>(static_cast<__nv_bfloat16*>(out.plain) +
-                                  (place.row + r) * p.shape.cols + place.col) =
-            y[k][r];
-      }
-    }
-    largest[k] = float8::internal::WordBits<__nv_bfloat16>(pair);
+    if (kScaling == TileScaling::kKnown) largest[k] = AbsBitsOf(y[k]);
     seen[k] = out.seen_amax;
     any_seen = any_seen || out.seen_amax != nullptr;
+    StorePlain(y[k], out.plain, p.shape, place);
     CastTile<kScaling>(y[k], out, p.shape, place, &shared);
   }
   if (kScaling == TileScaling::kKnown && any_seen) {
