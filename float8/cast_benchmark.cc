@@ -74,8 +74,14 @@ struct Case {
   bool as_graph = false;
 };
 
+// Of the bytes, scales and reciprocals.
 int64_t BytesOf(const Quantized& q) {
-  return q.data.view().num_bytes() + q.transposed.view().num_bytes();
+  int64_t bytes = 0;
+  for (const Tensor* tensor : {&q.data, &q.transposed, &q.scale, &q.reciprocal,
+                               &q.transposed_reciprocal}) {
+    if (tensor->view().data() != nullptr) bytes += tensor->view().num_bytes();
+  }
+  return bytes;
 }
 
 // Times `work`, which reads the input `reads` times and writes `written` bytes.

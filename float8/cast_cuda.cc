@@ -57,12 +57,17 @@ absl::Status LaunchCast(const CastQueue& queue, const CastForm& form,
   if (p.in.rows == 0 || p.in.cols == 0) {
     return CastEmpty(queue, form, p, column_sum);
   }
+  CastProblem problem = p;
+  if (form.plan.granularity == Granularity::kBlock1x128 &&
+      p.scale.source != ScaleSource::kScale) {
+    problem.strip = StripOf(p.in, queue.device());
+  }
   const Fp8 format = Fp8Of(form.plan.dtype);
   const bool in_order = form.plan.granularity == Granularity::kTensor &&
                         p.transposed == nullptr && column_sum.empty();
   OCTET_RETURN_IF_ERROR(queue.Done(
-      in_order ? LaunchCastFlat(p, format, queue.native())
-               : LaunchCastTiles(p, format, KindOf(form.plan.granularity),
+      in_order ? LaunchCastFlat(problem, format, queue.native())
+               : LaunchCastTiles(problem, format, KindOf(form.plan.granularity),
                                  queue.native()),
       "cast"));
   if (column_sum.empty()) return absl::OkStatus();
@@ -138,45 +143,61 @@ bool Is(const CastForm& form, Granularity granularity, bool transposed) {
          (form.data.data() != nullptr) == !transposed;
 }
 
+// The amaxes of rows and columns from one read, then both casts from another.
+absl::Status CastRowsAndColumns(const CastQueue& queue, const CastForm& rows,
+                                const CastForm& columns, CastProblem p,
+                                CastProblem second) {
+  const Fp8 format = Fp8Of(rows.plan.dtype);
+  const int64_t parts = AmaxOfRowsAndColumnsLaunch(p.in, queue.device()).splits;
+  OCTET_ASSIGN_OR_RETURN(
+      float* const row_amax,
+      queue.Floats(p.in.rows + RoundUp(p.in.cols, 4) + parts * p.in.cols));
+  float* const column_amax = row_amax + p.in.rows;
+  OCTET_RETURN_IF_ERROR(
+      queue.Done(LaunchAmaxOfRowsAndColumns(p.in, row_amax, column_amax,
+                                            column_amax + p.in.cols,
+                                            queue.device(), queue.native()),
+                 "amax of rows and columns"));
+  p.scale.source = second.scale.source = ScaleSource::kAmax;
+  p.scale.from = row_amax;
+  second.scale.from = column_amax;
+  p.reversed = second.reversed = true;
+  if (rows.plan.dtype != columns.plan.dtype) {
+    OCTET_RETURN_IF_ERROR(LaunchCast(queue, rows, p, TensorView()));
+    second.reversed = false;
+    return LaunchCast(queue, columns, second, TensorView());
+  }
+  p.transposed = second.transposed;
+  p.transposed_scale = second.scale;
+  return queue.Done(
+      LaunchCastTiles(p, format, ScaleKind::kRowAndColumn, queue.native()),
+      "cast of a pair");
+}
+
 // 1x128 row-major with 128x1 transposed; row with column likewise. False: not
 // such a pair, and nothing is queued.
 absl::StatusOr<bool> CastAsPair(const CastQueue& queue, const TensorView& in,
                                 const CastForm& rows, const CastForm& columns) {
   CastProblem p = ProblemOf(in, rows);
   const CastProblem second = ProblemOf(in, columns);
-  const Fp8 format = Fp8Of(rows.plan.dtype);
   if (Is(rows, Granularity::kBlock1x128, false) &&
       Is(columns, Granularity::kBlock128x1, true) &&
       rows.plan.dtype == columns.plan.dtype) {
     p.transposed = second.transposed;
     p.transposed_scale = second.scale;
-    OCTET_RETURN_IF_ERROR(queue.Done(
-        LaunchCastTiles(p, format, ScaleKind::kRowAndColumn, queue.native()),
-        "cast of a pair"));
+    p.strip = StripOf(p.in, queue.device());
+    OCTET_RETURN_IF_ERROR(
+        queue.Done(LaunchCastTiles(p, Fp8Of(rows.plan.dtype),
+                                   ScaleKind::kRowAndColumn, queue.native()),
+                   "cast of a pair"));
     return true;
   }
   if (!Is(rows, Granularity::kRow, false) ||
       !Is(columns, Granularity::kColumn, true) ||
-      !CastRowsAndColumnAmaxFits(p)) {
+      !AmaxOfRowsAndColumnsFits(p.in)) {
     return false;
   }
-  const int64_t parts =
-      CastRowsAndColumnAmaxLaunch(p.in, queue.device()).blocks;
-  OCTET_ASSIGN_OR_RETURN(float* const amax,
-                         queue.Floats((parts + 1) * p.in.cols));
-  float* const partial = amax + p.in.cols;
-  OCTET_RETURN_IF_ERROR(
-      queue.Done(LaunchCastRowsAndColumnAmax(p, format, partial, queue.device(),
-                                             queue.native()),
-                 "cast of a pair"));
-  OCTET_RETURN_IF_ERROR(queue.Done(
-      LaunchReduceColumns(partial, p.in.cols, parts, amax, queue.native()),
-      "amax of columns"));
-  CastProblem by_column = second;
-  by_column.scale.source = ScaleSource::kAmax;
-  by_column.scale.from = amax;
-  by_column.reversed = true;
-  OCTET_RETURN_IF_ERROR(LaunchCast(queue, columns, by_column, TensorView()));
+  OCTET_RETURN_IF_ERROR(CastRowsAndColumns(queue, rows, columns, p, second));
   return true;
 }
 

@@ -24,6 +24,19 @@ inline constexpr int kTileBlocksPerSm = !kAligned        ? 1
                                         : sizeof(T) == 4 ? 2
                                                          : 4;
 
+template <typename T, bool kAligned>
+__device__ __forceinline__ void LoadPlace(const T* in, const TilePlace& place,
+                                          int64_t cols,
+                                          uint4 (&v)[TileMap<T>::kRows]) {
+  if (!kAligned) {
+    LoadTile<T, TileAccess::kAny>(in, cols, place, false, v);
+  } else if (place.is_full()) {
+    LoadTile<T, TileAccess::kFull>(in, cols, place, true, v);
+  } else {
+    LoadTile<T, TileAccess::kVectors>(in, cols, place, true, v);
+  }
+}
+
 // Stores or raises.
 __device__ void Meet(float* out, int64_t index, unsigned bits, bool atomic) {
   if (atomic) {
@@ -38,6 +51,7 @@ __device__ void Meet(float* out, int64_t index, unsigned bits, bool atomic) {
 template <typename T>
 __global__ void AmaxOfRowsKernel(const T* in, int64_t rows, int64_t cols,
                                  int64_t splits, bool atomic, float* out) {
+  AwaitPredecessor();
   __shared__ unsigned shared[32];
   const int64_t row = blockIdx.x / splits * blockDim.y + threadIdx.y;
   const int64_t split = blockIdx.x % splits;
@@ -72,15 +86,17 @@ __global__ __launch_bounds__(
                                                             int64_t chunk,
                                                             bool atomic,
                                                             float* out) {
+  AwaitPredecessor();
   __shared__ uint4 shared[kTileWarps * kTile * sizeof(T) / 16];
-  const int64_t strips = TilesAlong(cols);
+  const auto strips = static_cast<unsigned>(TilesAlong(cols));
   const int64_t part = blockIdx.x / strips;
-  const int64_t col = blockIdx.x % strips * kTile;
+  const int64_t col = static_cast<int64_t>(blockIdx.x % strips) * kTile;
   const int64_t end = min(rows, (part + 1) * chunk);
   uint4 largest = make_uint4(0, 0, 0, 0);
   for (int64_t row = part * chunk; row < end; row += kTile) {
     uint4 v[TileMap<T>::kRows];
-    LoadTile<T>(in, end, cols, row, col, kAligned, v);
+    LoadPlace<T, kAligned>(in, PlaceOf(row / kTile, col / kTile, end, cols),
+                           cols, v);
     MaxOfColumns<T>(v, &largest);
   }
   ShareMaxOfColumns<T>(largest, shared);
@@ -101,12 +117,14 @@ __global__ __launch_bounds__(
                                                           int64_t cols,
                                                           bool by_row,
                                                           float* out) {
+  AwaitPredecessor();
   __shared__ unsigned shared[kTile];
-  const int64_t across = TilesAlong(cols);
-  const int64_t row = blockIdx.x / across * kTile;
-  const int64_t tile_col = blockIdx.x % across;
+  const auto across = static_cast<unsigned>(TilesAlong(cols));
+  const int64_t row = static_cast<int64_t>(blockIdx.x / across) * kTile;
+  const unsigned tile_col = blockIdx.x % across;
   uint4 v[TileMap<T>::kRows];
-  LoadTile<T>(in, rows, cols, row, tile_col * kTile, kAligned, v);
+  LoadPlace<T, kAligned>(in, PlaceOf(row / kTile, tile_col, rows, cols), cols,
+                         v);
   if (!by_row) {
     const unsigned bits = BlockMax(AmaxOfThread<T>(v), shared);
     if (threadIdx.x == 0) out[blockIdx.x] = __uint_as_float(bits);
@@ -124,6 +142,7 @@ __global__ __launch_bounds__(
 template <typename T>
 __global__ void AmaxOf32Kernel(const T* in, int64_t rows, int64_t cols,
                                bool by_row, float* out) {
+  AwaitPredecessor();
   const int64_t thread =
       static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (by_row) {
@@ -149,6 +168,7 @@ __global__ void AmaxOf32Kernel(const T* in, int64_t rows, int64_t cols,
 // out[i] = max over j of in[i * terms + j]: a warp an output.
 __global__ void ReduceRowsKernel(const float* in, int64_t outputs,
                                  int64_t terms, float* out) {
+  AwaitPredecessor();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   if (i >= outputs) return;
   unsigned bits = 0;
@@ -163,6 +183,7 @@ __global__ void ReduceRowsKernel(const float* in, int64_t outputs,
 // share the terms.
 __global__ void ReduceColumnsKernel(const float* in, int64_t outputs,
                                     int64_t terms, float* out) {
+  AwaitPredecessor();
   __shared__ unsigned shared[32][33];
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x;
   unsigned bits = 0;
@@ -187,11 +208,10 @@ cudaError_t LaunchRows(const MatrixIn& in, const AmaxLaunch& launch,
                        bool atomic, float* out, cudaStream_t stream) {
   return ForType(in.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    AmaxOfRowsKernel<<<static_cast<unsigned>(launch.blocks),
-                       dim3(launch.threads_x, launch.threads_y), 0, stream>>>(
-        static_cast<const T*>(in.data), in.rows, in.cols, launch.splits, atomic,
-        out);
-    return cudaGetLastError();
+    return LaunchDependent(&AmaxOfRowsKernel<T>, launch.blocks,
+                           dim3(launch.threads_x, launch.threads_y), 0, stream,
+                           static_cast<const T*>(in.data), in.rows, in.cols,
+                           launch.splits, atomic, out);
   });
 }
 
@@ -202,10 +222,9 @@ cudaError_t LaunchColumns(const MatrixIn& in, const AmaxLaunch& launch,
     using T = typename decltype(tag)::type;
     const auto kernel = RowsAreAligned(in) ? &AmaxOfColumnsKernel<T, true>
                                            : &AmaxOfColumnsKernel<T, false>;
-    kernel<<<static_cast<unsigned>(launch.blocks), kTileThreads, 0, stream>>>(
-        static_cast<const T*>(in.data), in.rows, in.cols,
-        RowsPerPart(in, parts), atomic, out);
-    return cudaGetLastError();
+    return LaunchDependent(kernel, launch.blocks, kTileThreads, 0, stream,
+                           static_cast<const T*>(in.data), in.rows, in.cols,
+                           RowsPerPart(in, parts), atomic, out);
   });
 }
 
@@ -215,9 +234,9 @@ cudaError_t LaunchTiles(const MatrixIn& in, const AmaxLaunch& launch,
     using T = typename decltype(tag)::type;
     const auto kernel = RowsAreAligned(in) ? &AmaxOfTilesKernel<T, true>
                                            : &AmaxOfTilesKernel<T, false>;
-    kernel<<<static_cast<unsigned>(launch.blocks), kTileThreads, 0, stream>>>(
-        static_cast<const T*>(in.data), in.rows, in.cols, by_row, out);
-    return cudaGetLastError();
+    return LaunchDependent(kernel, launch.blocks, kTileThreads, 0, stream,
+                           static_cast<const T*>(in.data), in.rows, in.cols,
+                           by_row, out);
   });
 }
 
@@ -225,10 +244,9 @@ cudaError_t Launch32(const MatrixIn& in, const AmaxLaunch& launch, bool by_row,
                      float* out, cudaStream_t stream) {
   return ForType(in.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    AmaxOf32Kernel<<<static_cast<unsigned>(launch.blocks), launch.threads_x, 0,
-                     stream>>>(static_cast<const T*>(in.data), in.rows, in.cols,
-                               by_row, out);
-    return cudaGetLastError();
+    return LaunchDependent(&AmaxOf32Kernel<T>, launch.blocks, launch.threads_x,
+                           0, stream, static_cast<const T*>(in.data), in.rows,
+                           in.cols, by_row, out);
   });
 }
 
@@ -238,9 +256,8 @@ cudaError_t LaunchReduce(const AmaxProblem& p, const AmaxLaunch& launch,
     return LaunchReduceColumns(p.partial, p.in.cols, launch.splits, p.out,
                                stream);
   }
-  ReduceRowsKernel<<<static_cast<unsigned>(CeilDiv(p.in.rows, 8)), dim3(32, 8),
-                     0, stream>>>(p.partial, p.in.rows, launch.splits, p.out);
-  return cudaGetLastError();
+  return LaunchDependent(&ReduceRowsKernel, CeilDiv(p.in.rows, 8), dim3(32, 8),
+                         0, stream, p.partial, p.in.rows, launch.splits, p.out);
 }
 
 }  // namespace
@@ -248,10 +265,8 @@ cudaError_t LaunchReduce(const AmaxProblem& p, const AmaxLaunch& launch,
 cudaError_t LaunchReduceColumns(const float* partial, int64_t outputs,
                                 int64_t terms, float* out,
                                 cudaStream_t stream) {
-  ReduceColumnsKernel<<<static_cast<unsigned>(CeilDiv(outputs, 32)),
-                        dim3(32, 32), 0, stream>>>(partial, outputs, terms,
-                                                   out);
-  return cudaGetLastError();
+  return LaunchDependent(&ReduceColumnsKernel, CeilDiv(outputs, 32),
+                         dim3(32, 32), 0, stream, partial, outputs, terms, out);
 }
 
 int MultiprocessorsOf(int device) {

@@ -71,6 +71,15 @@ AmaxLaunch AmaxOfTensorLaunch(const MatrixIn& in, int device);
 cudaError_t LaunchAmaxOfTensor(const AmaxProblem& problem, int device,
                                cudaStream_t stream);
 
+// Of every row and every column, from one read, where it fits: rows of aligned
+// vectors that a block can hold. `partial` has AmaxOfRowsAndColumnsLaunch(...)
+// .splits * cols floats.
+bool AmaxOfRowsAndColumnsFits(const MatrixIn& in);
+AmaxLaunch AmaxOfRowsAndColumnsLaunch(const MatrixIn& in, int device);
+cudaError_t LaunchAmaxOfRowsAndColumns(const MatrixIn& in, float* row_amax,
+                                       float* column_amax, float* partial,
+                                       int device, cudaStream_t stream);
+
 // The amax of many tensors in one launch, two-stage. Job i's blocks are `first`
 // to that of the next job less 1, each of `chunk` elements.
 inline constexpr int kMaxAmaxJobs = 64;

@@ -57,6 +57,7 @@ __global__ __launch_bounds__(kTensorThreads) void AmaxOfTensorKernel(
     const T* in, int64_t elements, AmaxMeeting meeting, float* partial,
     uint32_t* counters, float* out) {
   __shared__ unsigned shared[2][32];
+  AwaitPredecessor();
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   const unsigned bits = BlockMax(
       AmaxOfSpan<T, kUnroll>(
@@ -75,6 +76,7 @@ template <typename T>
 __global__ __launch_bounds__(kManyThreads) void AmaxOfManyKernel(
     const __grid_constant__ AmaxJobs jobs) {
   __shared__ unsigned shared[2][32];
+  AwaitPredecessor();
   int low = 0, high = jobs.count - 1;  // the last job that starts by this block
   while (low < high) {
     const int middle = (low + high + 1) / 2;
@@ -115,11 +117,10 @@ cudaError_t LaunchAmaxOfTensor(const AmaxProblem& p, int device,
   const AmaxLaunch launch = AmaxOfTensorLaunch(p.in, device);
   return ForType(p.in.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    AmaxOfTensorKernel<<<static_cast<unsigned>(launch.blocks), launch.threads_x,
-                         0, stream>>>(static_cast<const T*>(p.in.data),
-                                      p.in.rows * p.in.cols, p.meeting,
-                                      p.partial, p.counters, p.out);
-    return cudaGetLastError();
+    return LaunchDependent(
+        &AmaxOfTensorKernel<T>, launch.blocks, launch.threads_x, 0, stream,
+        static_cast<const T*>(p.in.data), p.in.rows * p.in.cols, p.meeting,
+        p.partial, p.counters, p.out);
   });
 }
 
@@ -127,9 +128,8 @@ cudaError_t LaunchAmaxOfMany(const AmaxJobs& jobs, ElementType type,
                              cudaStream_t stream) {
   return ForType(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    AmaxOfManyKernel<T>
-        <<<static_cast<unsigned>(jobs.blocks), kManyThreads, 0, stream>>>(jobs);
-    return cudaGetLastError();
+    return LaunchDependent(&AmaxOfManyKernel<T>, jobs.blocks, kManyThreads, 0,
+                           stream, jobs);
   });
 }
 

@@ -4,6 +4,7 @@
 // in parts. Outputs are overwritten.
 #include <string>
 
+#include "float8/cuda/amax_kernel.h"
 #include "float8/cuda/cast_access.cuh"
 #include "float8/cuda/cast_tile.cuh"
 #include "float8/cuda/dispatch.cuh"
@@ -14,9 +15,8 @@ namespace {
 // Blocks on a multiprocessor: registers for as many, and loads of 64 KB or more
 // in flight.
 template <typename T, ScaleKind kKind>
-inline constexpr int kBlocksPerSm = sizeof(T) == 4                      ? 2
-                                    : kKind == ScaleKind::kRowAndColumn ? 3
-                                                                        : 4;
+inline constexpr int kBlocksPerSm =
+    sizeof(T) == 4 || kKind == ScaleKind::kRowAndColumn ? 2 : 4;
 
 template <typename T, Fp8 kFormat, ScaleKind kKind, bool kAligned>
 __global__ __launch_bounds__(
@@ -26,22 +26,23 @@ __global__ __launch_bounds__(
         : 1) void CastTilesKernel(const __grid_constant__ CastProblem p,
                                   const __grid_constant__ CastAccess access) {
   __shared__ CastShared shared;
+  AwaitPredecessor();
   if (IsClosed(p.gate)) return;
   const unsigned block = p.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  CastTile<T, kFormat, kKind, kAligned>(p, access, block, shared);
+  CastStrip<T, kFormat, kKind, kAligned>(p, access, block, shared);
 }
 
 template <ScaleKind kKind>
 cudaError_t LaunchKind(const CastProblem& p, Fp8 format, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(CastTilesLaunch(p.in).blocks);
+  const CastLaunch launch = CastTilesLaunch(p);
   const CastAccess access = AccessOf(p);
   return ForTypeAndFormat(p.in.type, format, [&](auto tag, auto constant) {
     using T = typename decltype(tag)::type;
     const auto kernel = IsAligned(access)
                             ? &CastTilesKernel<T, constant.value, kKind, true>
                             : &CastTilesKernel<T, constant.value, kKind, false>;
-    kernel<<<blocks, kTileThreads, 0, stream>>>(p, access);
-    return cudaGetLastError();
+    return LaunchDependent(kernel, launch.blocks, launch.threads_x, 0, stream,
+                           p, access);
   });
 }
 
@@ -49,6 +50,7 @@ cudaError_t LaunchKind(const CastProblem& p, Fp8 format, cudaStream_t stream) {
 // 32 sums of a column in a tree.
 __global__ void ColumnSumKernel(const float* partials, int64_t row_tiles,
                                 int64_t cols, float* sums) {
+  AwaitPredecessor();
   __shared__ float shared[32][33];
   const int64_t c = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x;
   float sum = 0.0f;
@@ -71,6 +73,7 @@ __global__ void ColumnSumKernel(const float* partials, int64_t row_tiles,
 template <Fp8 kFormat>
 __global__ void SettleScalesKernel(const __grid_constant__ ScaleTarget target,
                                    int64_t rows, int64_t cols) {
+  AwaitPredecessor();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= rows * cols) return;
   Settle<kFormat>(target, i / cols, i % cols, 0u, true);
@@ -86,9 +89,19 @@ std::string CastLaunch::ToString() const {
          " x " + std::to_string(threads_y) + " threads";
 }
 
-CastLaunch CastTilesLaunch(const MatrixIn& in) {
+unsigned StripOf(const MatrixIn& in, int device) {
+  const int64_t enough = 7 * MultiprocessorsOf(device) / 2;
+  unsigned strip = kMaxStrip;
+  while (strip > 1 &&
+         Tiles(in.rows) * CeilDiv(Tiles(in.cols), strip) < enough) {
+    strip /= 2;
+  }
+  return strip;
+}
+
+CastLaunch CastTilesLaunch(const CastProblem& p) {
   CastLaunch launch;
-  launch.blocks = Tiles(in.rows) * Tiles(in.cols);
+  launch.blocks = Tiles(p.in.rows) * CeilDiv(Tiles(p.in.cols), p.strip);
   launch.threads_x = kTileThreads;
   return launch;
 }
@@ -113,16 +126,14 @@ cudaError_t LaunchSettleScales(const ScaleTarget& target, int64_t rows,
   if (rows * cols == 0) return cudaSuccess;
   const auto kernel = format == Fp8::kE4M3 ? &SettleScalesKernel<Fp8::kE4M3>
                                            : &SettleScalesKernel<Fp8::kE5M2>;
-  kernel<<<static_cast<unsigned>(CeilDiv(rows * cols, kTileThreads)),
-           kTileThreads, 0, stream>>>(target, rows, cols);
-  return cudaGetLastError();
+  return LaunchDependent(kernel, CeilDiv(rows * cols, kTileThreads),
+                         kTileThreads, 0, stream, target, rows, cols);
 }
 
 cudaError_t LaunchColumnSum(const float* partials, int64_t row_tiles,
                             int64_t cols, float* sums, cudaStream_t stream) {
-  ColumnSumKernel<<<static_cast<unsigned>(CeilDiv(cols, 32)), dim3(32, 32), 0,
-                    stream>>>(partials, row_tiles, cols, sums);
-  return cudaGetLastError();
+  return LaunchDependent(&ColumnSumKernel, CeilDiv(cols, 32), dim3(32, 32), 0,
+                         stream, partials, row_tiles, cols, sums);
 }
 
 }  // namespace octet::float8::internal

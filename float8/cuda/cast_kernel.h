@@ -64,6 +64,9 @@ struct CastProblem {
   ScaleTarget transposed_scale;      // of kRowAndColumn's transposed bytes
   float* column_partials = nullptr;  // [row tiles, cols]: sums; null: none
   CastGate gate;
+  // Tiles that a block of kRow and kRowAndColumn takes in a row: 1 to 8, more
+  // than 1 only where the kernel makes scales of 1x128. See StripOf.
+  unsigned strip = 1;
   bool reversed = false;  // from the end: what an amax before it read last
 };
 
@@ -78,7 +81,9 @@ struct CastLaunch {
 // Any layout: a block a 128x128 tile, which it reads once.
 cudaError_t LaunchCastTiles(const CastProblem& problem, Fp8 format,
                             ScaleKind kind, cudaStream_t stream);
-CastLaunch CastTilesLaunch(const MatrixIn& in);
+CastLaunch CastTilesLaunch(const CastProblem& problem);
+// Long strips merge writes of scales, but there must be work for all.
+unsigned StripOf(const MatrixIn& in, int device);
 
 // Row-major bytes, one scale for all: memory in order. Source kTile only for
 // matrices of at most FlatElements(type) elements.
@@ -93,14 +98,6 @@ cudaError_t LaunchCastRows(const CastProblem& problem, Fp8 format,
 CastLaunch CastRowsLaunch(const MatrixIn& in);
 // False where rows are too few and long for a block each.
 bool CastRowsFits(const MatrixIn& in, int device);
-
-// The same, and the amax of every column, in parts: `partial` is
-// [CastRowsAndColumnAmaxLaunch(...).blocks, cols]. Only where it fits.
-cudaError_t LaunchCastRowsAndColumnAmax(const CastProblem& problem, Fp8 format,
-                                        float* partial, int device,
-                                        cudaStream_t stream);
-CastLaunch CastRowsAndColumnAmaxLaunch(const MatrixIn& in, int device);
-bool CastRowsAndColumnAmaxFits(const CastProblem& problem);
 
 // What an empty matrix has: scales (i, j) of amax 0, or from an array.
 cudaError_t LaunchSettleScales(const ScaleTarget& target, int64_t rows,

@@ -22,6 +22,7 @@ __global__ __launch_bounds__(
         ? 2
         : 4) void CastManyKernel(const __grid_constant__ Table table) {
   __shared__ CastShared shared;
+  AwaitPredecessor();
   // From the end: what the amax before it read last may still be in the cache.
   const int64_t block = gridDim.x - 1 - blockIdx.x;
   int low = 0, high = table.of.count - 1;  // the last that starts by this block
@@ -33,9 +34,9 @@ __global__ __launch_bounds__(
       high = middle - 1;
     }
   }
-  CastTile<T, kFormat, ScaleKind::kTile, kAligned>(
-      table.of.problems[low], table.access[low], block - table.of.first[low],
-      shared);
+  CastStrip<T, kFormat, ScaleKind::kTile, kAligned>(
+      table.of.problems[low], table.access[low],
+      static_cast<unsigned>(block - table.of.first[low]), shared);
 }
 
 }  // namespace
@@ -57,9 +58,8 @@ cudaError_t LaunchCastMany(const CastProblems& problems, ElementType type,
     using T = typename decltype(tag)::type;
     const auto kernel = aligned ? &CastManyKernel<T, constant.value, true>
                                 : &CastManyKernel<T, constant.value, false>;
-    kernel<<<static_cast<unsigned>(problems.first[problems.count]),
-             kTileThreads, 0, stream>>>(table);
-    return cudaGetLastError();
+    return LaunchDependent(kernel, problems.first[problems.count], kTileThreads,
+                           0, stream, table);
   });
 }
 

@@ -69,15 +69,17 @@ __device__ __forceinline__ uint4* StashOf(uint4* stash, int i) {
 }
 
 template <typename T>
-__device__ __forceinline__ void LoadToStash(const MatrixIn& in, int64_t row,
-                                            int64_t col, uint4* stash) {
+__device__ __forceinline__ void LoadToStash(const MatrixIn& in,
+                                            const TilePlace& place,
+                                            uint4* stash) {
   using Map = TileMap<T>;
-  const int64_t r = row + Map::Row(), c = col + Map::Col();
-  const T* from = static_cast<const T*>(in.data) + r * in.cols + c;
+  const int row = Map::Row(), col = Map::Col();
+  const T* from = static_cast<const T*>(in.data) +
+                  (place.row * kTile + row) * in.cols + place.col * kTile + col;
 #pragma unroll
   for (int i = 0; i < Map::kRows; ++i) {
     uint4* const to = stash + i * kTileThreads;
-    if (c < in.cols && r + i < in.rows) {
+    if (col < place.cols && row + i < place.rows) {
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                        static_cast<unsigned>(__cvta_generic_to_shared(to))),
                    "l"(from + i * in.cols)
@@ -88,20 +90,33 @@ __device__ __forceinline__ void LoadToStash(const MatrixIn& in, int64_t row,
   }
 }
 
-// Bytes of one tile by a scale that all of it shares.
-template <typename T, Fp8 kFormat>
-__device__ __forceinline__ void WriteTile(const CastProblem& p, int64_t row,
-                                          int64_t col, const TileVectors<T>& v,
-                                          float scale, uint8_t* shared) {
-  TileBytes<T> q;
-  EncodeTile<T, kFormat>(
-      v, [&](int, int) { return scale; }, q);
-  if (p.data != nullptr) StoreRows<T>(p, row, col, true, q);
+template <TileAccess kAccess, typename T>
+__device__ __forceinline__ void StoreTile(const CastProblem& p,
+                                          const TilePlace& place,
+                                          const TileBytes<T>& q,
+                                          uint8_t* shared) {
+  if (p.data != nullptr) StoreRows<T, kAccess>(p, place, true, q);
   if (p.transposed == nullptr) return;
   ShareTransposed<T>(q, shared);
   __syncthreads();
-  StoreTransposed<T>(p, row, col, 16, shared);
+  StoreTransposed<T, kAccess>(p, place, 16, shared);
   __syncthreads();
+}
+
+// Bytes of one tile by a scale that all of it shares.
+template <typename T, Fp8 kFormat>
+__device__ __forceinline__ void WriteTile(const CastProblem& p,
+                                          const TilePlace& place,
+                                          const TileVectors<T>& v, float scale,
+                                          uint8_t* shared) {
+  TileBytes<T> q;
+  EncodeTile<T, kFormat>(
+      v, [&](int, int) { return scale; }, q);
+  if (place.is_full()) {
+    StoreTile<TileAccess::kFull, T>(p, place, q, shared);
+  } else {
+    StoreTile<TileAccess::kVectors, T>(p, place, q, shared);
+  }
 }
 
 template <typename T, Fp8 kFormat>
@@ -113,24 +128,21 @@ __global__ __launch_bounds__(
   extern __shared__ uint4 stash[];
   __shared__ uint4 transposed[kTile * kTile / 16];
   __shared__ unsigned maxima[32];
-  const int64_t across = TilesAlong(p.in.cols);
-  const int64_t tiles = across * TilesAlong(p.in.rows);
+  const auto across = static_cast<unsigned>(TilesAlong(p.in.cols));
+  const auto tiles = across * static_cast<unsigned>(TilesAlong(p.in.rows));
   // Tiles first, first + grid, ...: the last one waits in registers.
-  const int64_t step = gridDim.x;
-  const int stashed = static_cast<int>((tiles - 1 - blockIdx.x) / step);
-  const auto row_of = [&](int i) {
-    return (blockIdx.x + i * step) / across * kTile;
-  };
-  const auto col_of = [&](int i) {
-    return (blockIdx.x + i * step) % across * kTile;
+  const int stashed = static_cast<int>((tiles - 1 - blockIdx.x) / gridDim.x);
+  const auto place_of = [&](int i) {
+    const unsigned tile = blockIdx.x + i * gridDim.x;
+    return PlaceOf(tile / across, tile % across, p.in.rows, p.in.cols);
   };
   for (int i = 0; i < stashed; ++i) {
-    LoadToStash<T>(p.in, row_of(i), col_of(i), StashOf<T>(stash, i));
+    LoadToStash<T>(p.in, place_of(i), StashOf<T>(stash, i));
   }
   asm volatile("cp.async.commit_group;" ::: "memory");
   TileVectors<T> last;
-  LoadTile<T>(static_cast<const T*>(p.in.data), p.in.rows, p.in.cols,
-              row_of(stashed), col_of(stashed), true, last);
+  LoadTile<T, TileAccess::kVectors>(static_cast<const T*>(p.in.data), p.in.cols,
+                                    place_of(stashed), true, last);
   unsigned bits = AmaxOfThread<T>(last);
   asm volatile("cp.async.wait_all;" ::: "memory");
   TileVectors<T> v;
@@ -144,13 +156,12 @@ __global__ __launch_bounds__(
   const float scale =
       Settle<kFormat>(p.scale, 0, 0, bits, blockIdx.x == 0 && threadIdx.x == 0);
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(transposed);
-  WriteTile<T, kFormat>(p, row_of(stashed), col_of(stashed), last, scale,
-                        bytes);
+  WriteTile<T, kFormat>(p, place_of(stashed), last, scale, bytes);
   for (int i = 0; i < stashed; ++i) {
     const uint4* const from = StashOf<T>(stash, i);
 #pragma unroll
     for (int k = 0; k < Map::kRows; ++k) v[k] = from[k * kTileThreads];
-    WriteTile<T, kFormat>(p, row_of(i), col_of(i), v, scale, bytes);
+    WriteTile<T, kFormat>(p, place_of(i), v, scale, bytes);
   }
 }
 

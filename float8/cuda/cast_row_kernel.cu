@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Row-major casts that read memory in order: one scale for all, or one a row,
-// and with the latter the amax of every column. Outputs are overwritten;
-// column_amax is raised.
+// Row-major casts that read memory in order: one scale for all, or one a row.
+// Outputs are overwritten.
 #include <algorithm>
 
 #include "float8/cuda/amax_kernel.h"
 #include "float8/cuda/cast_access.cuh"
-#include "float8/cuda/cast_tile.cuh"
+#include "float8/cuda/cast_scale.cuh"
 #include "float8/cuda/dispatch.cuh"
 
 namespace octet::float8::internal {
@@ -19,16 +18,10 @@ constexpr int kFlatThreads = 256;
 constexpr int kFlatVectors = 8;
 constexpr int kWideThreads = 1024;
 constexpr int kWideVectors = 2;
+constexpr int kLoopThreads = 512;
 // Vectors of a row in a thread's registers.
 constexpr int kRowVectors = 4;
 constexpr int kMaxRowThreads = 1024;
-constexpr int kLoopThreads = 512;
-// Where a block walks down the rows: one on each multiprocessor, so that few
-// maxima of a column are left.
-constexpr int kColumnThreads = 768;
-constexpr int kMaxRowGroups = 15;     // barriers of their own
-constexpr int kMaxLongThreads = 512;  // with twice the vectors
-constexpr int kMeetingVectors = kColumnThreads / 2 * kRowVectors;
 
 template <typename T, Fp8 kFormat>
 __device__ __forceinline__ void StoreVector(const uint4& v, float scale,
@@ -52,6 +45,7 @@ __device__ __forceinline__ void StoreVector(const uint4& v, float scale,
 template <typename T, Fp8 kFormat, int kThreads, int kVectors>
 __global__ __launch_bounds__(kThreads) void CastFlatKernel(
     const __grid_constant__ CastProblem p, bool vectors) {
+  AwaitPredecessor();
   constexpr int kPer = kPerVector<T>;
   constexpr int64_t kChunk = kThreads * kVectors * kPer;
   __shared__ unsigned shared[2][kTile];
@@ -98,6 +92,7 @@ __global__ __launch_bounds__(kThreads) void CastFlatKernel(
 template <typename T, Fp8 kFormat>
 __global__ __launch_bounds__(kMaxRowThreads) void CastRowsKernel(
     const __grid_constant__ CastProblem p) {
+  AwaitPredecessor();
   constexpr int kPer = kPerVector<T>;
   __shared__ unsigned shared[32];
   const int64_t row =
@@ -139,6 +134,7 @@ __global__ __launch_bounds__(kMaxRowThreads) void CastRowsKernel(
 template <typename T, Fp8 kFormat>
 __global__ __launch_bounds__(kLoopThreads) void CastLongRowsKernel(
     const __grid_constant__ CastProblem p, bool vectors) {
+  AwaitPredecessor();
   constexpr int kPer = kPerVector<T>;
   __shared__ unsigned shared[32];
   const int64_t row = blockIdx.x, cols = p.in.cols;
@@ -158,113 +154,10 @@ __global__ __launch_bounds__(kLoopThreads) void CastLongRowsKernel(
   }
 }
 
-template <typename T, int kVectors>
-__device__ __forceinline__ void LoadRow(const T* in, int64_t cols,
-                                        uint4 (&v)[kVectors]) {
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
-    const int at = (threadIdx.x + k * blockDim.x) * kPerVector<T>;
-    v[k] = at < cols ? LoadVector(in + at) : make_uint4(0, 0, 0, 0);
-  }
-}
-
-template <typename T>
-__device__ __forceinline__ void RaiseWords(const uint4& v, uint4* largest) {
-  largest->x = MaxWord<T>(largest->x, AbsWord<T>(v.x));
-  largest->y = MaxWord<T>(largest->y, AbsWord<T>(v.y));
-  largest->z = MaxWord<T>(largest->z, AbsWord<T>(v.z));
-  largest->w = MaxWord<T>(largest->w, AbsWord<T>(v.w));
-}
-
-// The maximum over the block.x threads of a row; named barriers, so that the
-// rows of a block do not wait for each other. `shared` holds two times 32 by
-// turns, so one barrier a row is enough.
-__device__ __forceinline__ unsigned RowMax(unsigned bits, unsigned* shared) {
-  const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  bits = WarpMax(bits);
-  if (lane == 0) shared[threadIdx.x / 32] = bits;
-  asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x)
-               : "memory");
-  return WarpMax(lane < warps ? shared[lane] : 0u);
-}
-
-// A block walks down its rows, block.y at a time, keeps the maxima of its
-// columns in registers and loads the next row while it casts one. partial is
-// [blocks, cols].
-template <typename T, Fp8 kFormat, int kVectors>
-__global__ __launch_bounds__(
-    kVectors == kRowVectors
-        ? kColumnThreads
-        : kMaxLongThreads) void CastRowsColumnAmaxKernel(const __grid_constant__
-                                                             CastProblem p,
-                                                         int64_t rows_per_block,
-                                                         float* partial) {
-  constexpr int kPer = kPerVector<T>;
-  __shared__ unsigned of_warps[kMaxRowGroups][2][32];
-  __shared__ uint4 meeting[kMeetingVectors];
-  const int64_t begin = blockIdx.x * rows_per_block;
-  const int64_t end = min(p.in.rows, begin + rows_per_block);
-  const int64_t cols = p.in.cols;
-  const T* const in = static_cast<const T*>(p.in.data);
-  uint4 largest[kVectors] = {};
-  uint4 next[kVectors] = {};
-  int64_t row = begin + threadIdx.y;
-  if (row < end) LoadRow<T>(in + row * cols, cols, next);
-  for (int turn = 0; row < end; row += blockDim.y, turn ^= 1) {
-    uint4 v[kVectors];
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) v[k] = next[k];
-    const int64_t following = row + blockDim.y;
-    if (following < end) LoadRow<T>(in + following * cols, cols, next);
-    uint32_t most = 0;
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      RaiseWords<T>(v[k], &largest[k]);
-      most = MaxWord<T>(most, AbsMaxOfVector<T>(v[k]));
-    }
-    const unsigned bits =
-        RowMax(WordBits<T>(most), of_warps[threadIdx.y][turn]);
-    const float scale =
-        Settle<kFormat>(p.scale, row, 0, bits, threadIdx.x == 0);
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      const int at = (threadIdx.x + k * blockDim.x) * kPer;
-      if (at < cols) {
-        StoreVector<T, kFormat>(v[k], scale, p.data + row * cols + at);
-      }
-    }
-  }
-  // The groups meet one after the other; the first one ends with all maxima.
-  for (int group = blockDim.y - 1; group >= 0; --group) {
-    if (threadIdx.y == group) {
-#pragma unroll
-      for (int k = 0; k < kVectors; ++k) {
-        uint4* const slot = meeting + threadIdx.x + k * blockDim.x;
-        if (group + 1 < blockDim.y) RaiseWords<T>(*slot, &largest[k]);
-        if (group > 0) *slot = largest[k];
-      }
-    }
-    __syncthreads();
-  }
-  if (threadIdx.y != 0) return;
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
-    const int at = (threadIdx.x + k * blockDim.x) * kPer;
-    if (at >= cols) continue;
-    float x[kPer];
-    Unpack<T>(largest[k], x);
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) partial[blockIdx.x * cols + at + i] = x[i];
-  }
-}
-
-int64_t VectorsOfRow(const MatrixIn& in) {
-  return in.cols * SizeOfElement(in.type) / 16;
-}
-
-// Whole warps that hold a row, `vectors` a thread.
-int64_t ThreadsOfRow(const MatrixIn& in, int64_t vectors) {
-  return CeilDiv(CeilDiv(VectorsOfRow(in), vectors), 32) * 32;
+// Whole warps that hold a row.
+int64_t ThreadsOfRow(const MatrixIn& in) {
+  const int64_t vectors = CeilDiv(in.cols * SizeOfElement(in.type), 16);
+  return CeilDiv(CeilDiv(vectors, kRowVectors), 32) * 32;
 }
 
 bool RowsAreVectors(const CastProblem& p) {
@@ -300,19 +193,18 @@ cudaError_t LaunchCastFlat(const CastProblem& p, Fp8 format,
         launch.threads_x == kWideThreads
             ? &CastFlatKernel<T, kFormat, kWideThreads, kWideVectors>
             : &CastFlatKernel<T, kFormat, kFlatThreads, kFlatVectors>;
-    kernel<<<static_cast<unsigned>(launch.blocks), launch.threads_x, 0,
-             stream>>>(p, vectors);
-    return cudaGetLastError();
+    return LaunchDependent(kernel, launch.blocks, launch.threads_x, 0, stream,
+                           p, vectors);
   });
 }
 
 bool CastRowsFits(const MatrixIn& in, int device) {
-  return ThreadsOfRow(in, kRowVectors) <= kMaxRowThreads ||
+  return ThreadsOfRow(in) <= kMaxRowThreads ||
          in.rows >= 2 * MultiprocessorsOf(device);
 }
 
 CastLaunch CastRowsLaunch(const MatrixIn& in) {
-  const int64_t threads = ThreadsOfRow(in, kRowVectors);
+  const int64_t threads = ThreadsOfRow(in);
   CastLaunch launch;
   launch.blocks = in.rows;
   if (!RowsAreAligned(in) || threads > kMaxRowThreads) {
@@ -328,59 +220,18 @@ CastLaunch CastRowsLaunch(const MatrixIn& in) {
 cudaError_t LaunchCastRows(const CastProblem& p, Fp8 format,
                            cudaStream_t stream) {
   const bool vectors = RowsAreVectors(p);
-  const bool in_registers =
-      vectors && ThreadsOfRow(p.in, kRowVectors) <= kMaxRowThreads;
+  const bool in_registers = vectors && ThreadsOfRow(p.in) <= kMaxRowThreads;
   const CastLaunch launch = CastRowsLaunch(p.in);
   return ForTypeAndFormat(p.in.type, format, [&](auto tag, auto constant) {
     using T = typename decltype(tag)::type;
     constexpr Fp8 kFormat = constant.value;
     if (in_registers) {
-      CastRowsKernel<T, kFormat>
-          <<<static_cast<unsigned>(launch.blocks),
-             dim3(launch.threads_x, launch.threads_y), 0, stream>>>(p);
-    } else {
-      CastLongRowsKernel<T, kFormat>
-          <<<static_cast<unsigned>(p.in.rows), kLoopThreads, 0, stream>>>(
-              p, vectors);
+      return LaunchDependent(&CastRowsKernel<T, kFormat>, launch.blocks,
+                             dim3(launch.threads_x, launch.threads_y), 0,
+                             stream, p);
     }
-    return cudaGetLastError();
-  });
-}
-
-bool CastRowsAndColumnAmaxFits(const CastProblem& p) {
-  return RowsAreVectors(p) &&
-         ThreadsOfRow(p.in, 2 * kRowVectors) <= kMaxLongThreads;
-}
-
-CastLaunch CastRowsAndColumnAmaxLaunch(const MatrixIn& in, int device) {
-  const bool few = ThreadsOfRow(in, kRowVectors) <= kColumnThreads;
-  CastLaunch launch;
-  launch.threads_x =
-      static_cast<int>(ThreadsOfRow(in, few ? kRowVectors : 2 * kRowVectors));
-  const int groups = kColumnThreads / launch.threads_x;
-  launch.threads_y = std::max(1, std::min(groups, kMaxRowGroups));
-  const int64_t rows = std::max<int64_t>(
-      launch.threads_y, CeilDiv(in.rows, MultiprocessorsOf(device)));
-  launch.blocks = CeilDiv(in.rows, rows);
-  return launch;
-}
-
-cudaError_t LaunchCastRowsAndColumnAmax(const CastProblem& p, Fp8 format,
-                                        float* partial, int device,
-                                        cudaStream_t stream) {
-  const CastLaunch launch = CastRowsAndColumnAmaxLaunch(p.in, device);
-  const bool few = ThreadsOfRow(p.in, kRowVectors) <= kColumnThreads;
-  const int64_t rows = CeilDiv(p.in.rows, launch.blocks);
-  return ForTypeAndFormat(p.in.type, format, [&](auto tag, auto constant) {
-    using T = typename decltype(tag)::type;
-    constexpr Fp8 kFormat = constant.value;
-    const auto kernel =
-        few ? &CastRowsColumnAmaxKernel<T, kFormat, kRowVectors>
-            : &CastRowsColumnAmaxKernel<T, kFormat, 2 * kRowVectors>;
-    kernel<<<static_cast<unsigned>(launch.blocks),
-             dim3(launch.threads_x, launch.threads_y), 0, stream>>>(p, rows,
-                                                                    partial);
-    return cudaGetLastError();
+    return LaunchDependent(&CastLongRowsKernel<T, kFormat>, p.in.rows,
+                           kLoopThreads, 0, stream, p, vectors);
   });
 }
 

@@ -6,146 +6,15 @@
 #ifndef OCTET_FLOAT8_CUDA_CAST_TILE_CUH_
 #define OCTET_FLOAT8_CUDA_CAST_TILE_CUH_
 
-#include "float8/cuda/cast_kernel.h"
-#include "float8/cuda/tile.cuh"
+#include "float8/cuda/cast_scale.cuh"
 
 namespace octet::float8::internal {
-
-// How wide the memory of a problem lets accesses be.
-struct CastAccess {
-  bool in_vectors;       // rows of `in` start at multiples of 16 bytes
-  bool data_vectors;     // rows of `data` at multiples of a thread's bytes
-  int transposed_bytes;  // 16, 4 or 1: of a store to `transposed`
-};
-
-struct CastShared {
-  uint4 bytes[kTile * kTile / 16];  // transposed; before, maxima and sums
-  float scales[2][kTile];
-  unsigned amax[2][kTile];
-};
-
-__device__ __forceinline__ bool IsClosed(const CastGate& gate) {
-  return gate.history_amax != nullptr && *gate.history_amax != 0.0f &&
-         isfinite(*gate.seen_amax);
-}
-
-__device__ __forceinline__ int64_t OffsetOf(const ScaleArray& a, int64_t i,
-                                            int64_t j) {
-  return i * a.row_stride + j * a.col_stride;
-}
-
-// Whether (i, j) is the one of those that share an element which writes it.
-__device__ __forceinline__ void Put(const ScaleArray& a, int64_t i, int64_t j,
-                                    float value) {
-  if (a.data == nullptr || (a.row_stride == 0 && i != 0) ||
-      (a.col_stride == 0 && j != 0)) {
-    return;
-  }
-  a.data[OffsetOf(a, i, j)] = value;
-}
-
-__device__ __forceinline__ void PutSeenAmax(const ScaleTarget& t, int64_t i,
-                                            int64_t j, unsigned bits) {
-  float* const seen = t.seen_amax + OffsetOf(t.scale, i, j);
-  if (t.scale.row_stride == 0 || t.scale.col_stride == 0) {
-    AtomicMax(seen, bits);
-  } else {
-    *seen = __uint_as_float(bits);
-  }
-}
-
-__device__ __forceinline__ bool NeedsTileAmax(const ScaleTarget& t) {
-  return t.source == ScaleSource::kTile || t.seen_amax != nullptr;
-}
-
-// The scale of (i, j), whose amax is `bits` where the source is not an array;
-// one caller of all that share it writes it.
-template <Fp8 kFormat>
-__device__ __forceinline__ float Settle(const ScaleTarget& t, int64_t i,
-                                        int64_t j, unsigned bits, bool writes) {
-  float scale;
-  if (t.source == ScaleSource::kScale) {
-    scale = t.from[OffsetOf(t.scale, i, j)];
-  } else {
-    const float amax = t.source == ScaleSource::kAmax
-                           ? t.from[OffsetOf(t.scale, i, j)]
-                           : __uint_as_float(bits);
-    scale = ScaleFromAmax<kFormat>(amax, t.power_of_two);
-  }
-  if (writes) {
-    const float reciprocal = Reciprocal(scale);
-    if (t.source != ScaleSource::kScale) Put(t.scale, i, j, scale);
-    Put(t.reciprocal, i, j, reciprocal);
-    Put(t.transposed_reciprocal, i, j, reciprocal);
-  }
-  return scale;
-}
-
-// The scale of a whole tile (i, j); `bits` is the thread's share of its amax.
-template <typename T, Fp8 kFormat>
-__device__ __forceinline__ float TileScale(const MatrixIn& in,
-                                           const ScaleTarget& t, int64_t i,
-                                           int64_t j, unsigned bits,
-                                           unsigned (*shared)[kTile]) {
-  if (NeedsTileAmax(t)) {
-    bits = BlockMax(bits, shared[0]);
-    if (t.seen_amax != nullptr && threadIdx.x == 0) PutSeenAmax(t, i, j, bits);
-  }
-  if (t.source == ScaleSource::kInput) {
-    bits =
-        BlockMax(AmaxOfSpan<T, 8>(static_cast<const T*>(in.data),
-                                  in.rows * in.cols, threadIdx.x, blockDim.x),
-                 shared[1]);
-  }
-  return Settle<kFormat>(t, i, j, bits, threadIdx.x == 0);
-}
-
-// scales[r] of the tile's rows.
-template <typename T, Fp8 kFormat>
-__device__ __forceinline__ void RowScales(const CastProblem& p,
-                                          const uint4 (&v)[TileMap<T>::kRows],
-                                          int64_t tile_row, int64_t tile_col,
-                                          unsigned* amax, float* scales) {
-  const ScaleTarget& t = p.scale;
-  const bool needs_amax = NeedsTileAmax(t);
-  if (needs_amax) {
-    AmaxOfRows<T>(v, amax);
-    __syncthreads();
-  }
-  const int64_t row = tile_row * kTile + threadIdx.x;
-  if (threadIdx.x < kTile && row < p.in.rows) {
-    const unsigned bits = needs_amax ? amax[threadIdx.x] : 0;
-    if (t.seen_amax != nullptr) PutSeenAmax(t, row, tile_col, bits);
-    scales[threadIdx.x] = Settle<kFormat>(t, row, tile_col, bits, true);
-  }
-}
-
-// scales[c] of the tile's columns; `shared` holds maxima for a while.
-template <typename T, Fp8 kFormat>
-__device__ __forceinline__ void ColumnScales(
-    const CastProblem& p, const ScaleTarget& t,
-    const uint4 (&v)[TileMap<T>::kRows], int64_t tile_row, int64_t tile_col,
-    uint4* shared, float* scales) {
-  const bool needs_amax = NeedsTileAmax(t);
-  if (needs_amax) {
-    uint4 largest = make_uint4(0, 0, 0, 0);
-    MaxOfColumns<T>(v, &largest);
-    ShareMaxOfColumns<T>(largest, shared);
-    __syncthreads();
-  }
-  const int64_t col = tile_col * kTile + threadIdx.x;
-  if (threadIdx.x < kTile && col < p.in.cols) {
-    const unsigned bits = needs_amax ? ColumnAmax<T>(shared, threadIdx.x) : 0;
-    if (t.seen_amax != nullptr) PutSeenAmax(t, tile_row, col, bits);
-    scales[threadIdx.x] = Settle<kFormat>(t, tile_row, col, bits, true);
-  }
-}
 
 // Sums of the tile's columns, always in the same order.
 template <typename T>
 __device__ __forceinline__ void SumColumns(const CastProblem& p,
                                            const uint4 (&v)[TileMap<T>::kRows],
-                                           int64_t tile_row, int64_t tile_col,
+                                           const TilePlace& place,
                                            float* shared) {
   using Map = TileMap<T>;
   float sums[Map::kCols] = {};
@@ -166,13 +35,14 @@ __device__ __forceinline__ void SumColumns(const CastProblem& p,
     }
   }
   __syncthreads();
-  const int64_t col = tile_col * kTile + threadIdx.x;
-  if (threadIdx.x < kTile && col < p.in.cols) {
+  if (threadIdx.x < place.cols) {
     float sum = 0.0f;
+#pragma unroll
     for (int warp = 0; warp < kTileWarps; ++warp) {
       sum += shared[warp * kTile + threadIdx.x];
     }
-    p.column_partials[tile_row * p.in.cols + col] = sum;
+    p.column_partials[place.row * p.in.cols + place.col * kTile + threadIdx.x] =
+        sum;
   }
   __syncthreads();
 }
@@ -198,23 +68,37 @@ __device__ __forceinline__ void EncodeTile(const uint4 (&v)[TileMap<T>::kRows],
   }
 }
 
-template <typename T>
-__device__ __forceinline__ void StoreRows(const CastProblem& p, int64_t row,
-                                          int64_t col, bool vectors,
+template <typename T, Fp8 kFormat>
+__device__ __forceinline__ void EncodeByColumn(
+    const uint4 (&v)[TileMap<T>::kRows], const float* of_columns,
+    TileBytes<T>& q) {
+  float scales[TileMap<T>::kCols];
+#pragma unroll
+  for (int k = 0; k < TileMap<T>::kCols; ++k) {
+    scales[k] = of_columns[TileMap<T>::Col() + k];
+  }
+  EncodeTile<T, kFormat>(
+      v, [&](int, int k) { return scales[k]; }, q);
+}
+
+template <typename T, TileAccess kAccess>
+__device__ __forceinline__ void StoreRows(const CastProblem& p,
+                                          const TilePlace& place, bool vectors,
                                           const TileBytes<T>& q) {
   using Map = TileMap<T>;
-  const int64_t r = row + Map::Row(), c = col + Map::Col();
-  uint8_t* const to = p.data + r * p.in.cols + c;
+  const int row = Map::Row(), col = Map::Col();
+  uint8_t* const to =
+      p.data + (place.row * kTile + row) * p.in.cols + place.col * kTile + col;
 #pragma unroll
   for (int i = 0; i < Map::kRows; ++i) {
-    if (r + i >= p.in.rows) break;
+    if (kAccess != TileAccess::kFull && row + i >= place.rows) break;
     uint8_t* const at = to + i * p.in.cols;
-    if (!vectors) {
+    if (kAccess == TileAccess::kAny && !vectors) {
 #pragma unroll
       for (int k = 0; k < Map::kCols; ++k) {
-        if (c + k < p.in.cols) at[k] = q[i][k / 4] >> (k % 4 * 8);
+        if (col + k < place.cols) at[k] = q[i][k / 4] >> (k % 4 * 8);
       }
-    } else if (c < p.in.cols) {
+    } else if (kAccess == TileAccess::kFull || col < place.cols) {
       if constexpr (Map::kCols == 8) {
         __stcs(reinterpret_cast<uint2*>(at), make_uint2(q[i][0], q[i][1]));
       } else {
@@ -275,109 +159,131 @@ __device__ __forceinline__ void ShareTransposed(const TileBytes<T>& q,
   }
 }
 
-template <typename T>
+template <typename T, TileAccess kAccess>
 __device__ __forceinline__ void StoreTransposed(const CastProblem& p,
-                                                int64_t row, int64_t col,
+                                                const TilePlace& place,
                                                 int bytes,
                                                 const uint8_t* shared) {
-  uint8_t* const to = p.transposed + col * p.in.rows + row;
-  const int64_t rows = p.in.rows - row, cols = p.in.cols - col;
-  if (bytes == 16) {
+  uint8_t* const to =
+      p.transposed + place.col * kTile * p.in.rows + place.row * kTile;
+  if (kAccess != TileAccess::kAny || bytes == 16) {
+    constexpr int kStep = kTileThreads / 8;
+    const int c = threadIdx.x / 8, r = threadIdx.x % 8 * 16;
+    uint8_t* const at = to + c * p.in.rows + r;
 #pragma unroll
-    for (int k = 0; k < kTile * kTile / 16 / kTileThreads; ++k) {
-      const int i = threadIdx.x + k * kTileThreads;
-      const int c = i / 8, r = i % 8 * 16;
-      if (c >= cols || r >= rows) continue;
+    for (int k = 0; k < kTile; k += kStep) {
+      if (kAccess != TileAccess::kFull &&
+          (c + k >= place.cols || r >= place.rows)) {
+        continue;
+      }
       uint4 v;
       if constexpr (TileMap<T>::kRows == 16) {
-        v = *reinterpret_cast<const uint4*>(shared + SlotOf<T>(c, r));
+        v = *reinterpret_cast<const uint4*>(shared + SlotOf<T>(c + k, r));
       } else {
         // Two pieces in one 16-byte slot, in either order.
-        const int slot = SlotOf<T>(c, r);
+        const int slot = SlotOf<T>(c + k, r);
         v = *reinterpret_cast<const uint4*>(shared + slot / 16 * 16);
         if (slot % 16 != 0) v = make_uint4(v.z, v.w, v.x, v.y);
       }
-      __stcs(reinterpret_cast<uint4*>(to + c * p.in.rows + r), v);
+      __stcs(reinterpret_cast<uint4*>(at + k * p.in.rows), v);
     }
     return;
   }
   const int lane = threadIdx.x % 32;
-  for (int c = threadIdx.x / 32; c < kTile && c < cols; c += kTileWarps) {
+  for (int c = threadIdx.x / 32; c < place.cols; c += kTileWarps) {
     uint8_t* const column = to + c * p.in.rows;
     if (bytes == 4) {
-      if (4 * lane < rows) {
+      if (4 * lane < place.rows) {
         *reinterpret_cast<uint32_t*>(column + 4 * lane) =
             *reinterpret_cast<const uint32_t*>(shared + SlotOf<T>(c, 4 * lane));
       }
     } else {
-      for (int r = lane; r < kTile && r < rows; r += 32) {
+      for (int r = lane; r < place.rows; r += 32) {
         column[r] = shared[SlotOf<T>(c, r)];
       }
     }
   }
 }
 
-// kAligned: all accesses are as wide as they come, and `any` is not read.
-template <typename T, Fp8 kFormat, ScaleKind kKind, bool kAligned>
-__device__ __forceinline__ void CastTile(const CastProblem& p,
-                                         const CastAccess& any, int64_t index,
-                                         CastShared& shared) {
+template <typename T, Fp8 kFormat, ScaleKind kKind, TileAccess kAccess>
+__device__ __forceinline__ void CastPlace(const CastProblem& p,
+                                          const CastAccess& access,
+                                          const TilePlace& place,
+                                          CastShared& shared) {
   using Map = TileMap<T>;
-  const CastAccess access = kAligned ? CastAccess{true, true, 16} : any;
-  const int64_t across = TilesAlong(p.in.cols);
-  const int64_t tile_row = index / across, tile_col = index % across;
-  const int64_t row = tile_row * kTile, col = tile_col * kTile;
-  float* const sums = reinterpret_cast<float*>(shared.bytes);
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(shared.bytes);
   uint4 v[Map::kRows];
-  LoadTile<T>(static_cast<const T*>(p.in.data), p.in.rows, p.in.cols, row, col,
-              access.in_vectors, v);
+  LoadTile<T, kAccess>(static_cast<const T*>(p.in.data), p.in.cols, place,
+                       access.in_vectors, v);
   if (p.column_partials != nullptr) {
-    SumColumns<T>(p, v, tile_row, tile_col, sums);
+    SumColumns<T>(p, v, place, reinterpret_cast<float*>(shared.bytes));
   }
   TileBytes<T> q;
   if constexpr (kKind == ScaleKind::kTile) {
     const unsigned bits = NeedsTileAmax(p.scale) ? AmaxOfThread<T>(v) : 0;
-    const float scale = TileScale<T, kFormat>(p.in, p.scale, tile_row, tile_col,
-                                              bits, shared.amax);
+    const float scale = TileScale<T, kFormat>(p.in, p.scale, place.row,
+                                              place.col, bits, shared.amax);
     EncodeTile<T, kFormat>(
         v, [&](int, int) { return scale; }, q);
   } else if constexpr (kKind == ScaleKind::kColumn) {
-    ColumnScales<T, kFormat>(p, p.scale, v, tile_row, tile_col, shared.bytes,
-                             shared.scales[1]);
+    ColumnScales<T, kFormat>(p.scale, v, place, shared.bytes, shared.scales[1]);
     __syncthreads();
-    float scales[Map::kCols];
-#pragma unroll
-    for (int k = 0; k < Map::kCols; ++k) {
-      scales[k] = shared.scales[1][Map::Col() + k];
-    }
-    EncodeTile<T, kFormat>(
-        v, [&](int, int k) { return scales[k]; }, q);
+    EncodeByColumn<T, kFormat>(v, shared.scales[1], q);
   } else {
-    RowScales<T, kFormat>(p, v, tile_row, tile_col, shared.amax[0],
-                          shared.scales[0]);
+    RowScales<T, kFormat>(p, v, place, shared.amax[0], shared.scales[0],
+                          shared.staged);
     if constexpr (kKind == ScaleKind::kRowAndColumn) {
-      ColumnScales<T, kFormat>(p, p.transposed_scale, v, tile_row, tile_col,
-                               shared.bytes, shared.scales[1]);
+      ColumnScales<T, kFormat>(p.transposed_scale, v, place, shared.bytes,
+                               shared.scales[1]);
     }
     __syncthreads();
     EncodeTile<T, kFormat>(
         v, [&](int i, int) { return shared.scales[0][Map::Row() + i]; }, q);
   }
-  if (p.data != nullptr) StoreRows<T>(p, row, col, access.data_vectors, q);
+  if (p.data != nullptr) {
+    StoreRows<T, kAccess>(p, place, access.data_vectors, q);
+  }
   if (p.transposed == nullptr) return;
   if constexpr (kKind == ScaleKind::kRowAndColumn) {
-    float scales[Map::kCols];
-#pragma unroll
-    for (int k = 0; k < Map::kCols; ++k) {
-      scales[k] = shared.scales[1][Map::Col() + k];
-    }
-    EncodeTile<T, kFormat>(
-        v, [&](int, int k) { return scales[k]; }, q);
+    EncodeByColumn<T, kFormat>(v, shared.scales[1], q);
   }
   ShareTransposed<T>(q, bytes);
   __syncthreads();
-  StoreTransposed<T>(p, row, col, access.transposed_bytes, bytes);
+  StoreTransposed<T, kAccess>(p, place, access.transposed_bytes, bytes);
+}
+
+// p.strip tiles of a row of tiles. kAligned: all accesses may be as wide as
+// they come, and `access` is not read.
+template <typename T, Fp8 kFormat, ScaleKind kKind, bool kAligned>
+__device__ __forceinline__ void CastStrip(const CastProblem& p,
+                                          const CastAccess& access,
+                                          unsigned index, CastShared& shared) {
+  constexpr bool kByRow =
+      kKind == ScaleKind::kRow || kKind == ScaleKind::kRowAndColumn;
+  const auto across = static_cast<unsigned>(TilesAlong(p.in.cols));
+  const unsigned strip = kByRow ? p.strip : 1;
+  const unsigned strips = (across + strip - 1) / strip;
+  const unsigned row = index / strips;
+  const unsigned first = (index - row * strips) * strip;
+  const unsigned end = min(across, first + strip);
+  for (unsigned col = first; col < end; ++col) {
+    // Shared memory of the tile before is still being read.
+    if (col > first) __syncthreads();
+    const TilePlace place = PlaceOf(row, col, p.in.rows, p.in.cols);
+    if constexpr (!kAligned) {
+      CastPlace<T, kFormat, kKind, TileAccess::kAny>(p, access, place, shared);
+    } else if (place.is_full()) {
+      CastPlace<T, kFormat, kKind, TileAccess::kFull>(p, access, place, shared);
+    } else {
+      CastPlace<T, kFormat, kKind, TileAccess::kVectors>(p, access, place,
+                                                         shared);
+    }
+  }
+  if (kByRow && strip > 1 && p.scale.scale.data != nullptr) {
+    __syncthreads();
+    PutStagedScales(p.scale.scale, PlaceOf(row, first, p.in.rows, p.in.cols),
+                    end - first, shared.staged);
+  }
 }
 
 }  // namespace octet::float8::internal

@@ -14,7 +14,7 @@ namespace octet::float8::internal {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPerThread = 16;
+constexpr int kUnroll = 4;
 constexpr int kSide = 32;
 
 template <Fp8 kFormat>
@@ -37,35 +37,51 @@ __device__ float ReciprocalOf(const DequantizeProblem& p, int64_t row,
                           (col >> p.col_shift) * p.scale.col_stride));
 }
 
-// 16 elements of a row a thread; they share a scale unless columns have their
-// own. A block is `blockDim.x` threads of a row and `blockDim.y` rows.
+// As many elements as make a 16-byte store, kUnroll times a thread; they share
+// a scale unless columns have their own. A block is `blockDim.x` threads of a
+// row and `blockDim.y` rows; `chunks` blocks share a row.
 template <typename T, Fp8 kFormat>
 __global__ __launch_bounds__(kThreads) void DequantizeRowsKernel(
-    const __grid_constant__ DequantizeProblem p, int chunks) {
+    const __grid_constant__ DequantizeProblem p, unsigned chunks) {
+  AwaitPredecessor();
+  constexpr int kPer = kPerVector<T>;
   const int64_t row =
       static_cast<int64_t>(blockIdx.x / chunks) * blockDim.y + threadIdx.y;
-  const int64_t col =
-      (blockIdx.x % chunks * static_cast<int64_t>(blockDim.x) + threadIdx.x) *
-      kPerThread;
-  if (row >= p.rows || col >= p.cols) return;
-  const int64_t at = row * p.cols + col;
-  const uint4 codes = LoadVector(p.in + at);
-  const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
+  if (row >= p.rows) return;
+  const int64_t first =
+      (static_cast<int64_t>(blockIdx.x % chunks) * kUnroll * blockDim.x +
+       threadIdx.x) *
+      kPer;
+  const uint8_t* const in = p.in + row * p.cols;
   const bool by_column = p.scale.col_stride != 0 && p.col_shift == 0;
-  float reciprocal = ReciprocalOf(p, row, col);
-  constexpr int kPer = kPerVector<T>;
+  uint32_t codes[kUnroll][kPer / 4];
 #pragma unroll
-  for (int part = 0; part < kPerThread / kPer; ++part) {
+  for (int u = 0; u < kUnroll; ++u) {
+    const int64_t col = first + u * static_cast<int>(blockDim.x) * kPer;
+    if (col >= p.cols) continue;
+    if constexpr (kPer == 8) {
+      const uint2 two = __ldcs(reinterpret_cast<const uint2*>(in + col));
+      codes[u][0] = two.x;
+      codes[u][1] = two.y;
+    } else {
+      codes[u][0] = __ldcs(reinterpret_cast<const uint32_t*>(in + col));
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) {
+    const int64_t col = first + u * static_cast<int>(blockDim.x) * kPer;
+    if (col >= p.cols) continue;
+    float reciprocal = ReciprocalOf(p, row, col);
     T out[kPer];
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) {
-      const int k = part * kPer + i;
-      if (by_column) reciprocal = ReciprocalOf(p, row, col + k);
-      const auto code = static_cast<uint8_t>(words[k / 4] >> (k % 4 * 8));
-      Narrow(Scaled(Decode<kFormat>(code), reciprocal), &out[i]);
+    for (int k = 0; k < kPer; ++k) {
+      if (by_column && k > 0) reciprocal = ReciprocalOf(p, row, col + k);
+      const auto code = static_cast<uint8_t>(codes[u][k / 4] >> (k % 4 * 8));
+      Narrow(Scaled(Decode<kFormat>(code), reciprocal), &out[k]);
     }
-    __stcs(reinterpret_cast<uint4*>(static_cast<T*>(p.out) + at) + part,
-           *reinterpret_cast<const uint4*>(out));
+    __stcs(
+        reinterpret_cast<uint4*>(static_cast<T*>(p.out) + row * p.cols + col),
+        *reinterpret_cast<const uint4*>(out));
   }
 }
 
@@ -73,6 +89,7 @@ __global__ __launch_bounds__(kThreads) void DequantizeRowsKernel(
 template <typename T, Fp8 kFormat>
 __global__ void DequantizeSquaresKernel(
     const __grid_constant__ DequantizeProblem p) {
+  AwaitPredecessor();
   __shared__ uint8_t codes[kSide][kSide + 4];
   const int64_t across = (p.cols + kSide - 1) / kSide;
   const int64_t row = blockIdx.x / across * kSide;
@@ -102,24 +119,23 @@ __global__ void DequantizeSquaresKernel(
 
 cudaError_t LaunchDequantize(const DequantizeProblem& p, Fp8 format,
                              cudaStream_t stream) {
-  const bool vectors = !p.transposed && p.cols % kPerThread == 0 &&
-                       IsAligned(p.in, kPerThread) && IsAligned(p.out, 16);
+  const int64_t per = 16 / SizeOfElement(p.type);
+  const bool vectors = !p.transposed && p.cols % per == 0 &&
+                       IsAligned(p.in, per) && IsAligned(p.out, 16);
   return ForTypeAndFormat(p.type, format, [&](auto tag, auto constant) {
     using T = typename decltype(tag)::type;
     if (vectors) {
-      const int64_t wanted = CeilDiv(p.cols / kPerThread, 32) * 32;
+      const int64_t wanted = CeilDiv(CeilDiv(p.cols, kUnroll * per), 32) * 32;
       const auto x = static_cast<unsigned>(std::min<int64_t>(kThreads, wanted));
       const unsigned y = kThreads / x;
       const int64_t chunks = CeilDiv(wanted, x);
-      DequantizeRowsKernel<T, constant.value>
-          <<<static_cast<unsigned>(CeilDiv(p.rows, y) * chunks), dim3(x, y), 0,
-             stream>>>(p, static_cast<int>(chunks));
-    } else {
-      const int64_t squares = CeilDiv(p.rows, kSide) * CeilDiv(p.cols, kSide);
-      DequantizeSquaresKernel<T, constant.value>
-          <<<static_cast<unsigned>(squares), dim3(kSide, 8), 0, stream>>>(p);
+      return LaunchDependent(&DequantizeRowsKernel<T, constant.value>,
+                             CeilDiv(p.rows, y) * chunks, dim3(x, y), 0, stream,
+                             p, static_cast<unsigned>(chunks));
     }
-    return cudaGetLastError();
+    const int64_t squares = CeilDiv(p.rows, kSide) * CeilDiv(p.cols, kSide);
+    return LaunchDependent(&DequantizeSquaresKernel<T, constant.value>, squares,
+                           dim3(kSide, 8), 0, stream, p);
   });
 }
 

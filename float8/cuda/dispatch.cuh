@@ -44,6 +44,25 @@ cudaError_t ForTypeAndFormat(ElementType type, Fp8 format, Body body) {
   });
 }
 
+// Launches a kernel that may start while the one before it on the stream ends:
+// it must call AwaitPredecessor (encode.cuh) first of all, in every thread.
+template <typename... Params, typename... Args>
+cudaError_t LaunchDependent(void (*kernel)(Params...), int64_t blocks,
+                            dim3 threads, int shared_bytes, cudaStream_t stream,
+                            const Args&... args) {
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = threads;
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+}
+
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline int64_t SizeOfElement(ElementType type) {

@@ -21,6 +21,14 @@ namespace octet::float8::internal {
 
 inline constexpr unsigned kFullWarp = 0xffffffffu;
 
+// Of a kernel launched by LaunchDependent: waits until the work before it on
+// the stream is done and visible, then lets the next such kernel take the
+// places that this one's last blocks leave.
+__device__ __forceinline__ void AwaitPredecessor() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 // Elements of T = float, __nv_bfloat16 or __half in a 16-byte load.
 template <typename T>
 inline constexpr int kPerVector = 16 / static_cast<int>(sizeof(T));

@@ -29,32 +29,65 @@ struct TileMap {
   __device__ static int Row() { return threadIdx.x / kAcross * kRows; }
 };
 
-// `vectors`: every row of the matrix starts at a multiple of 16 bytes.
-template <typename T>
-__device__ __forceinline__ void LoadTile(const T* in, int64_t rows,
-                                         int64_t cols, int64_t row, int64_t col,
-                                         bool vectors,
+// What a tile's place and its matrix's memory let a block do.
+enum class TileAccess : uint8_t {
+  kFull,     // no edge in the tile, accesses as wide as they come
+  kVectors,  // the same widths, but with an edge
+  kAny,      // neither is certain
+};
+
+// A tile of a matrix: of kTile rows and columns, less at an edge.
+struct TilePlace {
+  int64_t row;  // tile row and column
+  int64_t col;
+  int rows;
+  int cols;
+  __device__ bool is_full() const { return rows == kTile && cols == kTile; }
+};
+
+__device__ __forceinline__ TilePlace PlaceOf(unsigned row, unsigned col,
+                                             int64_t rows, int64_t cols) {
+  TilePlace place;
+  place.row = row;
+  place.col = col;
+  place.rows = static_cast<int>(
+      min(static_cast<int64_t>(kTile), rows - place.row * kTile));
+  place.cols = static_cast<int>(
+      min(static_cast<int64_t>(kTile), cols - place.col * kTile));
+  return place;
+}
+
+// `cols` are the matrix's; `vectors`, for kAny: its rows start at multiples of
+// 16 bytes.
+template <typename T, TileAccess kAccess>
+__device__ __forceinline__ void LoadTile(const T* in, int64_t cols,
+                                         const TilePlace& place, bool vectors,
                                          uint4 (&v)[TileMap<T>::kRows]) {
   using Map = TileMap<T>;
-  const int64_t c = col + Map::Col();
-  const int64_t r = row + Map::Row();
-  const T* from = in + r * cols + c;
-  if (vectors) {
+  const int row = Map::Row(), col = Map::Col();
+  const T* from =
+      in + (place.row * kTile + row) * cols + place.col * kTile + col;
+  if constexpr (kAccess == TileAccess::kAny) {
+    if (!vectors) {
 #pragma unroll
-    for (int i = 0; i < Map::kRows; ++i) {
-      v[i] = c < cols && r + i < rows ? LoadVector(from + i * cols)
-                                      : make_uint4(0, 0, 0, 0);
+      for (int i = 0; i < Map::kRows; ++i) {
+        T elements[Map::kCols];
+#pragma unroll
+        for (int k = 0; k < Map::kCols; ++k) {
+          elements[k] = col + k < place.cols && row + i < place.rows
+                            ? from[i * cols + k]
+                            : T(0.0f);
+        }
+        v[i] = *reinterpret_cast<const uint4*>(elements);
+      }
+      return;
     }
-    return;
   }
 #pragma unroll
   for (int i = 0; i < Map::kRows; ++i) {
-    T elements[Map::kCols];
-#pragma unroll
-    for (int k = 0; k < Map::kCols; ++k) {
-      elements[k] = c + k < cols && r + i < rows ? from[i * cols + k] : T(0.0f);
-    }
-    v[i] = *reinterpret_cast<const uint4*>(elements);
+    const bool exists = kAccess == TileAccess::kFull ||
+                        (col < place.cols && row + i < place.rows);
+    v[i] = exists ? LoadVector(from + i * cols) : make_uint4(0, 0, 0, 0);
   }
 }
 
