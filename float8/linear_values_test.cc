@@ -49,8 +49,12 @@ std::string FarthestFrom(double want, double tolerance,
 // (deepseek-ai/DeepGEMM#22): sizes that no 16 divides, in whichever of the
 // three the sum runs along.
 TEST_F(LinearTest, OnesOfAnySize) {
-  const double tolerance =
-      stream_.device().kind == DeviceKind::kCpu ? 1e-6 : 1e-3;
+  // Fast accumulation drops bits of sums whose terms have one sign, the more
+  // the longer they are (docs/numbers/h200.md, "Scaled GEMM").
+  const bool on_gpu = stream_.device().kind != DeviceKind::kCpu;
+  const auto tolerance = [&](int64_t sum) {
+    return on_gpu ? 1e-3 + 2.5e-5 * static_cast<double>(sum) : 1e-6;
+  };
   for (const Recipe& recipe : Recipes()) {
     for (const Size s : {Size{2, 15, 32}, Size{2, 32, 15}, Size{3, 16, 32},
                          Size{8, 16, 32}, Size{1, 512, 256}, Size{50, 64, 4096},
@@ -66,9 +70,9 @@ TEST_F(LinearTest, OnesOfAnySize) {
         ASSERT_THAT(layer.Backward(Filled(dtype, Shape({s.m, s.n}), 1),
                                    kOverwrite, kOverwrite),
                     IsOk());
-        EXPECT_EQ(FarthestFrom(s.k, tolerance, Values(layer.y)), "");
-        EXPECT_EQ(FarthestFrom(s.n, tolerance, Values(layer.dx)), "");
-        EXPECT_EQ(FarthestFrom(s.m, tolerance, Values(layer.dw)), "");
+        EXPECT_EQ(FarthestFrom(s.k, tolerance(s.k), Values(layer.y)), "");
+        EXPECT_EQ(FarthestFrom(s.n, tolerance(s.n), Values(layer.dx)), "");
+        EXPECT_EQ(FarthestFrom(s.m, tolerance(s.m), Values(layer.dw)), "");
       }
     }
   }

@@ -2,7 +2,9 @@
 #include "testing/benchmark_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "base/device.h"
@@ -19,6 +21,12 @@ namespace {
 constexpr int64_t kCopyBytes = int64_t{4} << 30;
 constexpr double kSeconds = 0.1;
 constexpr int64_t kMaxCalls = 1000;
+
+// Before each call, of $OCTET_BENCHMARK_REST_US microseconds; none by default.
+std::chrono::microseconds Rest() {
+  const char* text = std::getenv("OCTET_BENCHMARK_REST_US");
+  return std::chrono::microseconds(text == nullptr ? 0 : std::atoll(text));
+}
 
 }  // namespace
 
@@ -61,6 +69,7 @@ absl::StatusOr<double> SecondsPerCall(const Stream& stream,
   while (static_cast<int64_t>(times.size()) < min_calls ||
          (total < kSeconds && static_cast<int64_t>(times.size()) < kMaxCalls)) {
     OCTET_RETURN_IF_ERROR(stream.Synchronize());
+    std::this_thread::sleep_for(Rest());
     OCTET_RETURN_IF_ERROR(begin.Record(stream));
     OCTET_RETURN_IF_ERROR(work());
     OCTET_RETURN_IF_ERROR(end.Record(stream));

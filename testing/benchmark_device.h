@@ -28,6 +28,8 @@ absl::StatusOr<Tensor> BenchmarkTensor(const Stream& stream, DType dtype,
 // calls between two events, after two calls that are not counted. The stream is
 // idle before each, so the time of queueing is in it where that is the longer:
 // what a caller waits for. At least `min_calls`, and as many as fit into 0.1 s.
+// A GPU that works without a pause soon falls to its power limit;
+// $OCTET_BENCHMARK_REST_US is a pause before each call.
 absl::StatusOr<double> SecondsPerCall(const Stream& stream,
                                       const std::function<absl::Status()>& work,
                                       int64_t min_calls = 10);
