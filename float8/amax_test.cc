@@ -2,6 +2,7 @@
 #include "float8/amax.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -27,7 +28,8 @@ constexpr Granularity kAll[] = {
     Granularity::kBlock1x32,  Granularity::kBlock32x1};
 constexpr DType kInputs[] = {DType::kF32, DType::kBf16, DType::kF16};
 
-// Amax of host data on the stream's device; the output starts as garbage.
+// Amax of host data on the stream's device; the output starts as garbage. Both
+// algorithms, which must agree.
 std::vector<double> AmaxOf(const Stream& stream, const Tensor& host,
                            Granularity granularity) {
   const absl::StatusOr<Tensor> in = testing::ToDevice(stream, host);
@@ -35,13 +37,22 @@ std::vector<double> AmaxOf(const Stream& stream, const Tensor& host,
   const Shape shape =
       ScaleShape(granularity, host.view().rows(), host.view().cols());
   const std::vector<double> garbage(shape.num_elements(), 12345.0);
-  const absl::StatusOr<Tensor> before =
-      FromDoubles(garbage, DType::kF32, shape);
-  const absl::StatusOr<Tensor> out = testing::ToDevice(stream, *before);
-  EXPECT_THAT(Amax(stream, *in, granularity, *out), IsOk());
-  EXPECT_THAT(stream.Synchronize(), IsOk());
-  const absl::StatusOr<Tensor> result = testing::ToHost(stream, *out);
-  return ToDoubles(*result).value();
+  std::vector<Tensor> results;
+  for (AmaxAlgorithm algorithm :
+       {AmaxAlgorithm::kTwoStage, AmaxAlgorithm::kAtomic}) {
+    const absl::StatusOr<Tensor> out =
+        testing::ToDevice(stream, *FromDoubles(garbage, DType::kF32, shape));
+    AmaxOptions options;
+    options.algorithm = algorithm;
+    EXPECT_THAT(Amax(stream, *in, granularity, *out, options), IsOk());
+    EXPECT_THAT(stream.Synchronize(), IsOk());
+    results.push_back(*testing::ToHost(stream, *out));
+  }
+  EXPECT_EQ(std::memcmp(results[0].as<char>(), results[1].as<char>(),
+                        results[0].view().num_bytes()),
+            0)
+      << Name(granularity);
+  return ToDoubles(results[0]).value();
 }
 
 std::vector<double> Reference(const std::vector<double>& x, int64_t rows,
