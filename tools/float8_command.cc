@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,30 +24,17 @@
 namespace octet::tools {
 namespace {
 
-// Parsed: --name=value or --name value; a flag without a value is "".
-struct CommandLine {
-  std::map<std::string, std::string, std::less<>> flags;
-  std::vector<std::string> words;
-};
-
 using Command = absl::StatusOr<std::string> (*)(const CommandLine& line);
 
 struct CommandSpec {
   absl::string_view name;
   Command run;
-  std::vector<absl::string_view> value_flags;
-  std::vector<absl::string_view> switches;
+  std::vector<FlagSpec> flags;
   absl::string_view usage;
 };
 
 absl::Status UsageError(absl::string_view what) {
   return absl::InvalidArgumentError(what);
-}
-
-std::string FlagOr(const CommandLine& line, absl::string_view name,
-                   absl::string_view value) {
-  const auto flag = line.flags.find(name);
-  return flag == line.flags.end() ? std::string(value) : flag->second;
 }
 
 absl::StatusOr<DType> FormatOf(const CommandLine& line) {
@@ -183,7 +169,7 @@ absl::StatusOr<std::string> RunScale(const CommandLine& line) {
 
 absl::StatusOr<std::string> RunError(const CommandLine& line) {
   const std::vector<std::string> known = Float8Recipes();
-  const std::string recipe = FlagOr(line, "recipe", "all");
+  const std::string recipe = line.Get("recipe", "all");
   if (recipe != "all" &&
       std::find(known.begin(), known.end(), recipe) == known.end()) {
     return UsageError(absl::StrCat("--recipe=", recipe, " is none of all, ",
@@ -194,55 +180,50 @@ absl::StatusOr<std::string> RunError(const CommandLine& line) {
                                    line.words.size()));
   }
   return CastErrorReport(
-      line.words[0], FlagOr(line, "tensor", ""),
+      line.words[0], line.Get("tensor", ""),
       recipe == "all" ? known : std::vector<std::string>{recipe});
 }
 
 absl::StatusOr<std::string> RunAmax(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(
       const float8::Granularity granularity,
-      float8::ParseGranularity(FlagOr(line, "granularity", "tensor")));
+      float8::ParseGranularity(line.Get("granularity", "tensor")));
   if (line.words.size() != 1) {
     return UsageError(
         absl::StrCat("amax takes one FILE, not ", line.words.size()));
   }
-  return AmaxReport(line.words[0], FlagOr(line, "tensor", ""), granularity,
-                    FlagOr(line, "device", "auto"));
+  return AmaxReport(line.words[0], line.Get("tensor", ""), granularity,
+                    line.Get("device", "auto"));
 }
 
 const std::vector<CommandSpec>& Commands() {
   static const auto* const commands = new std::vector<CommandSpec>{
       {"encode",
        &RunEncode,
-       {"format"},
-       {"no-saturate"},
+       {{"format"}, {"no-saturate", FlagKind::kSwitch}},
        "encode [--format=e4m3|e5m2] [--no-saturate] VALUE...\n"
        "      The byte that each value becomes, and what that stands for.\n"
        "      --no-saturate: past the largest value comes NaN (e4m3) or "
        "infinity (e5m2).\n"},
       {"decode",
        &RunDecode,
-       {"format"},
-       {},
+       {{"format"}},
        "decode [--format=e4m3|e5m2] BYTE...\n"
        "      The value of bytes such as 7b or 0x01.\n"},
       {"table",
        &RunTable,
-       {"format"},
-       {},
+       {{"format"}},
        "table [--format=e4m3|e5m2]\n"
        "      All 256 codes.\n"},
       {"scale",
        &RunScale,
-       {"format", "amax", "rounding"},
-       {},
+       {{"format"}, {"amax"}, {"rounding"}},
        "scale --amax=VALUE [--format=e4m3|e5m2] [--rounding=exact|pow2|e8m0]\n"
        "      What a tile whose largest magnitude is VALUE is multiplied "
        "by.\n"},
       {"error",
        &RunError,
-       {"tensor", "recipe"},
-       {},
+       {{"tensor"}, {"recipe"}},
        "error FILE.safetensors|FOLDER [--tensor=NAME] [--recipe=all]\n"
        "      What each recipe's forward cast loses of each matrix: signal to\n"
        "      noise, share that saturates, share that becomes zero. A folder "
@@ -250,8 +231,7 @@ const std::vector<CommandSpec>& Commands() {
        "      model's, sharded or not.\n"},
       {"amax",
        &RunAmax,
-       {"tensor", "granularity", "device"},
-       {},
+       {{"tensor"}, {"granularity"}, {"device"}},
        "amax FILE.safetensors [--tensor=NAME] [--granularity=tensor]\n"
        "       [--device=auto|cpu|cuda|cuda:N]\n"
        "      Largest magnitudes of each tensor, one for each tile: tensor, "
@@ -278,47 +258,6 @@ std::string Help() {
   return help;
 }
 
-bool Contains(const std::vector<absl::string_view>& names,
-              absl::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-absl::StatusOr<CommandLine> Parse(const CommandSpec& command,
-                                  absl::Span<const std::string> arguments) {
-  CommandLine line;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    absl::string_view word = arguments[i];
-    if (!absl::ConsumePrefix(&word, "--")) {
-      line.words.push_back(arguments[i]);
-      continue;
-    }
-    const size_t equals = word.find('=');
-    const std::string name(word.substr(0, equals));
-    const bool has_value = equals != absl::string_view::npos;
-    std::string value(has_value ? word.substr(equals + 1)
-                                : absl::string_view());
-    if (Contains(command.switches, name)) {
-      if (has_value) {
-        return UsageError(
-            absl::StrCat("--", name, "=", value, ": the flag takes no value"));
-      }
-    } else if (!Contains(command.value_flags, name)) {
-      return UsageError(
-          absl::StrCat(command.name, " has no flag ", arguments[i]));
-    } else if (!has_value) {
-      if (i + 1 == arguments.size()) {
-        return UsageError(absl::StrCat("--", name, " needs a value"));
-      }
-      value = arguments[++i];
-    }
-    if (!line.flags.emplace(name, value).second) {
-      return UsageError(
-          absl::StrCat("--", name, "=", value, ": the flag is given twice"));
-    }
-  }
-  return line;
-}
-
 CommandResult Usage(absl::string_view message) {
   return {2, "",
           absl::StrCat("float8: ", message,
@@ -335,7 +274,7 @@ CommandResult RunFloat8Command(absl::Span<const std::string> arguments) {
   for (const CommandSpec& command : Commands()) {
     if (command.name != arguments[0]) continue;
     const absl::StatusOr<CommandLine> line =
-        Parse(command, arguments.subspan(1));
+        ParseCommandLine(command.name, command.flags, arguments.subspan(1));
     if (!line.ok()) return Usage(line.status().message());
     absl::StatusOr<std::string> out = command.run(*line);
     if (out.ok()) return {0, *std::move(out), ""};

@@ -7,16 +7,9 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "tools/command_line.h"
 
 namespace octet::tools {
-
-// Exit code 0: `out` is for standard output. 1 (it failed) and 2 (the command
-// line is wrong): `error` is for standard error, and `out` is empty.
-struct CommandResult {
-  int exit_code = 0;
-  std::string out;
-  std::string error;
-};
 
 // The arguments after the program's name.
 CommandResult RunFloat8Command(absl::Span<const std::string> arguments);
