@@ -53,7 +53,7 @@ struct KernelBound {
   double memory_seconds = 0;
   double compute_seconds = 0;
   double wire_seconds = 0;
-  double launch_seconds = 0;
+  double launch_seconds = 0;     // with a GEMM's fixed time
   Limit limit = Limit::kMemory;  // the longest of the four
 };
 
@@ -91,6 +91,12 @@ class LinearModel {
   absl::StatusOr<std::vector<KernelBound>> BoundKernels(
       const Sizes& sizes) const;
 
+  // Seconds as formulas: of GEMMs by their FLOPs, and of amaxes and casts by
+  // bytes and launches. pr668's whole model; of the others what is left when
+  // no kernel is short, as the longest of several is no polynomial.
+  absl::StatusOr<Polynomial> GemmSeconds() const;
+  Polynomial OverheadSeconds() const;
+
   const std::vector<KernelCost>& kernels() const { return kernels_; }
   const std::vector<KernelCost>& bf16_kernels() const { return bf16_; }
   const Hardware& hardware() const { return hardware_; }
@@ -104,12 +110,6 @@ class LinearModel {
   Hardware hardware_;
   BoundOptions options_;
 };
-
-// Seconds as a formula: of GEMMs, or of all amaxes and casts with launches
-// added up. Without the floor and the longest-of of each kernel, which are no
-// polynomial: pr668's whole model, a large-size limit of the others.
-Polynomial GemmSecondsFormula(const LinearModel& model);
-Polynomial OverheadSecondsFormula(const LinearModel& model);
 
 }  // namespace octet::roofline
 

@@ -25,8 +25,9 @@ struct Hardware {
 
   double bf16_flops = 0;
   double fp8_flops = 0;  // 0: no float8
+  double fp4_flops = 0;  // 0: no 4-bit floats
   double memory_rate = 0;
-  double memory_bytes = 0;
+  double memory_bytes = 0;  // 0: not known
 
   // Of one GPU, one direction. `nvlink_rate` is what joins the GPUs of a node,
   // be it NVLink, Infinity Fabric or PCIe; `network_rate` is between nodes.
@@ -49,8 +50,8 @@ struct Hardware {
   // per tensor, row or block; fast accumulation or precise).
   double copy_rate = 0;  // bytes/s, read + written
   std::map<std::string, double> gemm_flops;
-  // Of every GEMM, whatever its size: filling and draining of its pipelines.
-  double gemm_fixed_seconds = 0;
+  // Of every GEMM of a mode, whatever its size: pipelines fill and drain.
+  std::map<std::string, double> gemm_fixed_seconds;
 
   // Where a field's value is from, by its name ("bf16_flops").
   std::map<std::string, std::string> sources;

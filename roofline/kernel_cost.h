@@ -33,7 +33,8 @@ struct KernelCost {
   Operand operand = Operand::kInput;  // of casts and amaxes
   Polynomial bytes;                   // read + written, in the GPU's memory
   Polynomial flops;
-  Polynomial wire_bytes;  // received by each rank
+  Polynomial wire_bytes;  // received by each of `ranks`
+  int64_t ranks = 1;
   double launches = 1;
   // How often it runs in a forward and backward: 0.25 is once in four.
   double count = 1;
@@ -49,9 +50,14 @@ enum class GemmRole { kOutput, kGradInput, kGradWeight };
 // "output", "grad_input", "grad_weight".
 absl::string_view GemmRoleName(GemmRole role);
 
-// Operands of so many bytes an element (33/32: with scales), result in bf16.
-KernelCost GemmCost(GemmRole role, absl::string_view mode,
-                    double operand_bytes);
+// Operands of so many bytes an element (33/32: with a scale of one byte for
+// 32), as the formulas above name them from left to right; result in bf16.
+KernelCost GemmCost(GemmRole role, absl::string_view mode, double left_bytes,
+                    double right_bytes);
+inline KernelCost GemmCost(GemmRole role, absl::string_view mode,
+                           double operand_bytes) {
+  return GemmCost(role, mode, operand_bytes, operand_bytes);
+}
 
 // Reads the bf16 operand.
 KernelCost AmaxCost(Operand operand);

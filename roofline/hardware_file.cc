@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Errors as values: nothing of the parser's throws.
+#define TOML_EXCEPTIONS 0
+
+#include "roofline/hardware_file.h"
+
+#include <charconv>
+#include <cmath>
+#include <locale>
+#include <map>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "toml++/toml.h"
+
+namespace octet::roofline {
+namespace {
+
+// Division by a power of ten above 1 is exact to the last bit where the
+// product with one below is not: 1.2 / 1e6 is 1.2e-6.
+struct Unit {
+  double times = 1;
+  double divided_by = 1;
+
+  double FromFile(double value) const { return value * times / divided_by; }
+  double ToFile(double value) const { return value * divided_by / times; }
+};
+
+constexpr Unit kTera = {1e12, 1};
+constexpr Unit kGiga = {1e9, 1};
+constexpr Unit kMicro = {1, 1e6};
+constexpr Unit kOne = {1, 1};
+
+struct Field {
+  const char* key;
+  const char* name;  // of Hardware's field
+  double Hardware::*value;
+  Unit unit;
+  bool is_required;
+  double high;  // in the file's unit
+};
+
+constexpr Field kFields[] = {
+    {"bf16_tflops", "bf16_flops", &Hardware::bf16_flops, kTera, true, 1e9},
+    {"fp8_tflops", "fp8_flops", &Hardware::fp8_flops, kTera, false, 1e9},
+    {"fp4_tflops", "fp4_flops", &Hardware::fp4_flops, kTera, false, 1e9},
+    {"memory_gigabytes_per_second", "memory_rate", &Hardware::memory_rate,
+     kGiga, true, 1e9},
+    {"memory_gigabytes", "memory_bytes", &Hardware::memory_bytes, kGiga, true,
+     1e9},
+    {"nvlink_gigabytes_per_second", "nvlink_rate", &Hardware::nvlink_rate,
+     kGiga, false, 1e9},
+    {"network_gigabytes_per_second", "network_rate", &Hardware::network_rate,
+     kGiga, false, 1e9},
+    {"launch_microseconds", "launch_seconds", &Hardware::launch_seconds, kMicro,
+     false, 1e6},
+    {"graph_launch_microseconds", "graph_launch_seconds",
+     &Hardware::graph_launch_seconds, kMicro, false, 1e6},
+    {"bf16_share", "bf16_share", &Hardware::bf16_share, kOne, false, 1},
+    {"fp8_share", "fp8_share", &Hardware::fp8_share, kOne, false, 1},
+    {"memory_share", "memory_share", &Hardware::memory_share, kOne, false, 1},
+    {"link_share", "link_share", &Hardware::link_share, kOne, false, 1},
+    {"copy_gigabytes_per_second", "copy_rate", &Hardware::copy_rate, kGiga,
+     false, 1e9},
+};
+
+struct Table {
+  const char* key;
+  const char* name;
+  std::map<std::string, double> Hardware::*values;
+  Unit unit;
+  double high;
+};
+
+constexpr Table kTables[] = {
+    {"gemm_tflops", "gemm_flops", &Hardware::gemm_flops, kTera, 1e9},
+    {"gemm_fixed_microseconds", "gemm_fixed_seconds",
+     &Hardware::gemm_fixed_seconds, kMicro, 1e6},
+};
+
+constexpr char kGpusPerNode[] = "gpus_per_node";
+
+// Of a key in the file; "" for none.
+std::string FieldName(absl::string_view key) {
+  for (const Field& field : kFields) {
+    if (field.key == key) return field.name;
+  }
+  for (const Table& table : kTables) {
+    if (table.key == key) return table.name;
+  }
+  return key == kGpusPerNode ? kGpusPerNode : "";
+}
+
+std::string FieldKey(absl::string_view name) {
+  for (const Field& field : kFields) {
+    if (field.name == name) return field.key;
+  }
+  for (const Table& table : kTables) {
+    if (table.name == name) return table.key;
+  }
+  return std::string(name);
+}
+
+std::string Known() {
+  std::vector<std::string> keys = {"name", "aliases", kGpusPerNode};
+  for (const Field& field : kFields) keys.push_back(field.key);
+  for (const Table& table : kTables) keys.push_back(table.key);
+  keys.push_back("sources");
+  return absl::StrJoin(keys, ", ");
+}
+
+class Reader {
+ public:
+  Reader(absl::string_view file, Hardware* hardware)
+      : file_(file), hardware_(hardware) {}
+
+  absl::Status Read(const toml::table& top) {
+    for (const auto& [toml_key, node] : top) {
+      const std::string key(toml_key.str());
+      OCTET_RETURN_IF_ERROR(Set(key, node));
+      seen_.insert(key);
+    }
+    if (seen_.count("name") == 0) return Missing("name");
+    for (const Field& field : kFields) {
+      if (field.is_required && seen_.count(field.key) == 0) {
+        return Missing(field.key);
+      }
+    }
+    const absl::Status status = CheckHardware(*hardware_);
+    if (status.ok()) return status;
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": ", status.message()));
+  }
+
+ private:
+  absl::Status Error(const toml::node& node, absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ":", node.source().begin.line, ": ", what));
+  }
+
+  absl::Status Missing(absl::string_view key) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": ", key, " is missing"));
+  }
+
+  absl::StatusOr<double> Number(const std::string& key, const toml::node& node,
+                                double high) const {
+    double value = 0;
+    if (node.is_integer()) {
+      value = static_cast<double>(node.as_integer()->get());
+    } else if (node.is_floating_point()) {
+      value = node.as_floating_point()->get();
+    } else {
+      return Error(node, absl::StrCat(key, " must be a number"));
+    }
+    if (value > 0 && value <= high) return value;
+    return Error(node, absl::StrCat(key, " is ", value,
+                                    ", must be positive and at most ", high));
+  }
+
+  absl::StatusOr<std::string> Text(const std::string& key,
+                                   const toml::node& node) const {
+    if (node.is_string() && !node.as_string()->get().empty()) {
+      return node.as_string()->get();
+    }
+    return Error(node, absl::StrCat(key, " must be a text"));
+  }
+
+  absl::Status Set(const std::string& key, const toml::node& node) {
+    if (key == "name") {
+      OCTET_ASSIGN_OR_RETURN(hardware_->name, Text(key, node));
+      return absl::OkStatus();
+    }
+    if (key == kGpusPerNode) return SetGpus(node);
+    if (key == "aliases") return SetAliases(node);
+    if (key == "sources") return SetSources(node);
+    for (const Field& field : kFields) {
+      if (field.key != key) continue;
+      OCTET_ASSIGN_OR_RETURN(const double value, Number(key, node, field.high));
+      hardware_->*field.value = field.unit.FromFile(value);
+      return absl::OkStatus();
+    }
+    for (const Table& table : kTables) {
+      if (table.key == key) return SetTable(table, node);
+    }
+    return Error(node, absl::StrCat(key, " is no key; there are ", Known()));
+  }
+
+  absl::Status SetGpus(const toml::node& node) {
+    OCTET_ASSIGN_OR_RETURN(const double value, Number(kGpusPerNode, node, 1e6));
+    if (value != std::floor(value)) {
+      return Error(node, absl::StrCat(kGpusPerNode, " is ", value,
+                                      ", must be a whole number"));
+    }
+    hardware_->gpus_per_node = static_cast<int>(value);
+    return absl::OkStatus();
+  }
+
+  absl::Status SetAliases(const toml::node& node) {
+    if (!node.is_array()) return Error(node, "aliases must be a list of texts");
+    for (const toml::node& item : *node.as_array()) {
+      OCTET_ASSIGN_OR_RETURN(hardware_->aliases.emplace_back(),
+                             Text("aliases", item));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetTable(const Table& table, const toml::node& node) {
+    if (!node.is_table()) {
+      return Error(node, absl::StrCat(table.key, " must be a table"));
+    }
+    for (const auto& [key, item] : *node.as_table()) {
+      const std::string mode(key.str());
+      OCTET_ASSIGN_OR_RETURN(
+          const double value,
+          Number(absl::StrCat(table.key, ".", mode), item, table.high));
+      (hardware_->*table.values)[mode] = table.unit.FromFile(value);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetSources(const toml::node& node) {
+    if (!node.is_table()) return Error(node, "sources must be a table");
+    for (const auto& [toml_key, item] : *node.as_table()) {
+      const std::string key(toml_key.str());
+      const std::string name = FieldName(key);
+      if (name.empty()) {
+        return Error(item, absl::StrCat("sources.", key, " is no key; ",
+                                        "there are ", Known()));
+      }
+      OCTET_ASSIGN_OR_RETURN(hardware_->sources[name],
+                             Text(absl::StrCat("sources.", key), item));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string file_;
+  Hardware* hardware_;
+  std::set<std::string> seen_;
+};
+
+std::string Quoted(const std::string& text) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  out << toml::value<std::string>(text);
+  return out.str();
+}
+
+std::string BareOrQuoted(const std::string& key) {
+  for (const char c : key) {
+    if (!absl::ascii_isalnum(c) && c != '_' && c != '-') return Quoted(key);
+  }
+  return key.empty() ? Quoted(key) : key;
+}
+
+// The fewest digits that read back as the same value. Decimals always with a
+// point, as TOML wants of what is no integer; no locale.
+std::string ValueText(double value, const Unit& unit) {
+  const double in_file = unit.ToFile(value);
+  const double tries[] = {in_file, std::nextafter(in_file, INFINITY),
+                          std::nextafter(in_file, 0)};
+  std::string text;
+  for (int digits = 6; digits <= 17; ++digits) {
+    for (const double candidate : tries) {
+      char buffer[64];
+      const std::to_chars_result end =
+          std::to_chars(buffer, buffer + sizeof(buffer), candidate,
+                        std::chars_format::general, digits);
+      text.assign(buffer, end.ptr);
+      double back = 0;
+      std::from_chars(buffer, end.ptr, back);
+      if (unit.FromFile(back) != value) continue;
+      const bool whole = text.find_first_of(".e") == std::string::npos;
+      return whole ? text + ".0" : text;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<Hardware> ParseHardware(absl::string_view text,
+                                       absl::string_view file) {
+  const toml::parse_result result =
+      toml::parse(std::string_view(text.data(), text.size()),
+                  std::string_view(file.data(), file.size()));
+  if (!result) {
+    const std::string what(result.error().description());
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ":", result.error().source().begin.line, ": ", what));
+  }
+  Hardware hardware;
+  OCTET_RETURN_IF_ERROR(Reader(file, &hardware).Read(result.table()));
+  return hardware;
+}
+
+std::string HardwareToml(const Hardware& hardware) {
+  std::string text = absl::StrCat("name = ", Quoted(hardware.name), "\n");
+  if (!hardware.aliases.empty()) {
+    std::vector<std::string> aliases;
+    for (const std::string& alias : hardware.aliases) {
+      aliases.push_back(Quoted(alias));
+    }
+    absl::StrAppend(&text, "aliases = [", absl::StrJoin(aliases, ", "), "]\n");
+  }
+  for (const Field& field : kFields) {
+    // 0 is what a key that is not there means.
+    if (hardware.*field.value == 0) continue;
+    absl::StrAppend(&text, field.key, " = ",
+                    ValueText(hardware.*field.value, field.unit), "\n");
+  }
+  absl::StrAppend(&text, kGpusPerNode, " = ", hardware.gpus_per_node, "\n");
+  for (const Table& table : kTables) {
+    const std::map<std::string, double>& values = hardware.*table.values;
+    if (values.empty()) continue;
+    absl::StrAppend(&text, "\n[", table.key, "]\n");
+    for (const auto& [mode, value] : values) {
+      absl::StrAppend(&text, BareOrQuoted(mode), " = ",
+                      ValueText(value, table.unit), "\n");
+    }
+  }
+  if (hardware.sources.empty()) return text;
+  absl::StrAppend(&text, "\n[sources]\n");
+  for (const auto& [name, source] : hardware.sources) {
+    absl::StrAppend(&text, BareOrQuoted(FieldKey(name)), " = ", Quoted(source),
+                    "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<Hardware> ReadHardware(const std::string& path) {
+  OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
+  return ParseHardware(text, path);
+}
+
+absl::Status WriteHardware(const Hardware& hardware, const std::string& path) {
+  OCTET_RETURN_IF_ERROR(CheckHardware(hardware));
+  const std::string text = HardwareToml(hardware);
+  OCTET_ASSIGN_OR_RETURN(io::AtomicFile file, io::AtomicFile::Create(path));
+  OCTET_RETURN_IF_ERROR(
+      file.Write(text.data(), static_cast<int64_t>(text.size())));
+  return file.Commit();
+}
+
+}  // namespace octet::roofline
