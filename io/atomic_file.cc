@@ -2,6 +2,7 @@
 #include "io/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,9 +21,46 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// A rename onto /dev/full would replace the device.
+bool IsDevice(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) &&
+         !S_ISDIR(info.st_mode);
+}
+
+// 0, or errno.
+int WriteAll(int fd, const void* data, int64_t bytes) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    // Linux takes at most 2^31 bytes a call.
+    const ssize_t wrote =
+        write(fd, next, std::min<int64_t>(bytes, int64_t{1} << 30));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return errno;
+    next += wrote;
+    bytes -= wrote;
+  }
+  return 0;
+}
+
+absl::Status WriteDevice(const std::string& path, absl::string_view contents) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  }
+  const int error = WriteAll(fd, contents.data(), contents.size());
+  close(fd);
+  if (error == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path));
+}
+
 }  // namespace
 
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+  if (IsDevice(path)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot create ", path, ": a device or pipe is there"));
+  }
   const std::string temporary = path + ".tmp";
   const int fd =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -59,16 +97,8 @@ absl::Status AtomicFile::Write(const void* data, int64_t bytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("write after the commit of ", path_));
   }
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    // Linux takes at most 2^31 bytes a call.
-    const ssize_t wrote =
-        write(fd_, next, std::min<int64_t>(bytes, int64_t{1} << 30));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return Fail(errno, "write");
-    next += wrote;
-    bytes -= wrote;
-  }
+  const int error = WriteAll(fd_, data, bytes);
+  if (error != 0) return Fail(error, "write");
   return absl::OkStatus();
 }
 
@@ -88,6 +118,7 @@ absl::Status AtomicFile::Commit() {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
+  if (IsDevice(path)) return WriteDevice(path, contents);
   OCTET_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   OCTET_RETURN_IF_ERROR(file.Write(contents.data(), contents.size()));
   return file.Commit();

@@ -46,7 +46,8 @@ class AtomicFile {
   absl::Status status_;
 };
 
-// Creates or replaces the file.
+// Creates or replaces the file. What is a device or a pipe (/dev/stdout) is
+// written to, which no rename does; AtomicFile refuses it.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 // Makes renames inside the folder survive a loss of power.

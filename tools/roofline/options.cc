@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/roofline/options.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "roofline/gemm_time.h"
+#include "roofline/hardware_file.h"
+#include "roofline/torchao_hardware.h"
+
+namespace octet::tools {
+namespace {
+
+using roofline::CostModel;
+
+constexpr char kOurs[] = "H200";
+constexpr char kTorchaos[] = "H100";
+constexpr char kMaker[] = "NVIDIA ";
+constexpr int64_t kMany = 1 << 20;
+
+// The value of whichever of two names for one thing is given.
+absl::StatusOr<std::string> Either(const CommandLine& line,
+                                   absl::string_view ours,
+                                   absl::string_view theirs) {
+  if (line.Has(ours) && line.Has(theirs)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", ours, " and --", theirs, " are given at once"));
+  }
+  return line.Get(line.Has(theirs) ? theirs : ours, "");
+}
+
+absl::StatusOr<std::string> RecipeOf(const CommandLine& line) {
+  OCTET_ASSIGN_OR_RETURN(std::string recipe,
+                         Either(line, "recipe", "float8_recipe_name"));
+  const std::string mx = line.Get("mx_recipe_name", "");
+  if (mx.empty() || mx == "None") return recipe.empty() ? "tensorwise" : recipe;
+  if (recipe.empty() || recipe == "None") return mx;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--mx_recipe_name=", mx, " and recipe ", recipe, " are given at once"));
+}
+
+absl::StatusOr<bool> EitherBool(const CommandLine& line, absl::string_view ours,
+                                absl::string_view theirs) {
+  OCTET_ASSIGN_OR_RETURN(const std::string value, Either(line, ours, theirs));
+  return value == "true";
+}
+
+absl::Status SetScaling(const CommandLine& line, absl::string_view flag,
+                        roofline::Scaling* scaling) {
+  OCTET_ASSIGN_OR_RETURN(const std::string value,
+                         line.GetChoice(flag, {"dynamic", "delayed"}));
+  OCTET_ASSIGN_OR_RETURN(*scaling, roofline::ParseScaling(value));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<roofline::LinearOptions> OptionsOf(const CommandLine& line,
+                                                  CostModel model) {
+  roofline::LinearOptions options;
+  options.model = model;
+  OCTET_ASSIGN_OR_RETURN(options.recipe, RecipeOf(line));
+  OCTET_ASSIGN_OR_RETURN(
+      options.fused_producer,
+      EitherBool(line, "fused_producer", "enable_fusion_modeling"));
+  OCTET_ASSIGN_OR_RETURN(options.compile_limitations,
+                         EitherBool(line, "compile_limitations",
+                                    "model_torch_compile_limitations"));
+  OCTET_RETURN_IF_ERROR(
+      SetScaling(line, "scaling_type_input", &options.scaling_input));
+  OCTET_RETURN_IF_ERROR(
+      SetScaling(line, "scaling_type_weight", &options.scaling_weight));
+  OCTET_RETURN_IF_ERROR(SetScaling(line, "scaling_type_grad_output",
+                                   &options.scaling_grad_output));
+  options.saved_transposes = line.GetBool("saved_transposes", true);
+  options.recompute = line.GetBool("recompute", false);
+  options.norm = line.GetBool("norm", false);
+  OCTET_ASSIGN_OR_RETURN(options.microbatches,
+                         line.GetInt("microbatches", 1, 1, kMany));
+  OCTET_ASSIGN_OR_RETURN(options.ranks, line.GetInt("ranks", 1, 1, kMany));
+  OCTET_ASSIGN_OR_RETURN(
+      const std::string gather,
+      line.GetChoice("gather", {"none", "bf16", "fp8", "float8"}));
+  options.gather = gather == "fp8" || gather == "float8"
+                       ? roofline::Gather::kFp8
+                   : gather == "bf16" ? roofline::Gather::kBf16
+                                      : roofline::Gather::kNone;
+  return options;
+}
+
+absl::StatusOr<roofline::GemmTable> TableOf(const CommandLine& line) {
+  const std::string path = line.Get("gemm_benchmarks_file", "");
+  if (path.empty()) {
+    return absl::InvalidArgumentError(
+        "--gemm_time_strategy=benchmarks needs --gemm_benchmarks_file=FILE.csv "
+        "(measured by gemm_sweep or torchao's bench_matmul.py); "
+        "--gemm_time_strategy=roofline needs none");
+  }
+  roofline::GemmTableOptions options;
+  options.interpolate = line.GetBool("gemm_interpolate", false);
+  options.device = line.Get("gemm_device", "");
+  OCTET_ASSIGN_OR_RETURN(
+      const std::string candidate,
+      line.GetChoice("gemm_candidate", {"best", "heuristic"}));
+  if (candidate == "heuristic") {
+    options.candidate = roofline::GemmCandidate::kHeuristic;
+  }
+  OCTET_ASSIGN_OR_RETURN(options.torchao_scale_mode,
+                         line.GetChoice("gemm_scale_mode", {"tensor", "row"}));
+  return roofline::GemmTable::Read(path, options);
+}
+
+absl::Status SetGemmTimes(const CommandLine& line,
+                          absl::string_view default_strategy,
+                          LinearSetup* setup) {
+  std::string strategy(default_strategy);
+  if (line.Has("gemm_time_strategy")) {
+    OCTET_ASSIGN_OR_RETURN(
+        strategy,
+        line.GetChoice("gemm_time_strategy", {"roofline", "benchmarks"}));
+  } else if (line.Has("gemm_benchmarks_file")) {
+    strategy = "benchmarks";
+  }
+  if (strategy == "benchmarks") {
+    OCTET_ASSIGN_OR_RETURN(roofline::GemmTable measured, TableOf(line));
+    const auto table =
+        std::make_shared<const roofline::GemmTable>(std::move(measured));
+    const auto lookups = std::make_shared<GemmLookups>();
+    setup->lookups = lookups;
+    setup->bound.gemm_seconds =
+        [table, lookups](absl::string_view mode, int64_t m, int64_t k,
+                         int64_t n) -> absl::StatusOr<double> {
+      OCTET_ASSIGN_OR_RETURN(const roofline::GemmTime time,
+                             table->Find(mode, m, k, n));
+      ++(time.is_interpolated ? lookups->interpolated : lookups->measured);
+      return time.seconds;
+    };
+    return absl::OkStatus();
+  }
+  for (const char* flag :
+       {"gemm_benchmarks_file", "gemm_interpolate", "gemm_candidate",
+        "gemm_device", "gemm_scale_mode"}) {
+    if (line.Has(flag)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", flag, " is of --gemm_time_strategy=benchmarks, which is ",
+          strategy));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetRates(const CommandLine& line, LinearSetup* setup) {
+  OCTET_ASSIGN_OR_RETURN(
+      const std::string rates,
+      line.GetChoice("rates", {"auto", "peak", "calibrated"}));
+  const bool has_rates = !setup->hardware.gemm_flops.empty();
+  const bool is_ours = setup->options.model == CostModel::kOctet;
+  if (rates == "calibrated" && !has_rates) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rates=calibrated, but no rates of ",
+                     setup->hardware.name, " were measured"));
+  }
+  if (rates == "calibrated" || (rates == "auto" && has_rates && is_ours)) {
+    setup->bound.rates = roofline::Rates::kCalibrated;
+  }
+  OCTET_ASSIGN_OR_RETURN(const std::string launch,
+                         line.GetChoice("launch", {"graph", "single"}));
+  setup->bound.launch =
+      launch == "graph" ? roofline::Launch::kGraph : roofline::Launch::kSingle;
+  setup->bound.overlap_communication =
+      line.GetBool("overlap_communication", true);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const std::vector<FlagSpec>& HardwareFlags() {
+  static const auto& flags =
+      *new std::vector<FlagSpec>{{"hardware"},
+                                 {"rates"},
+                                 {"launch"},
+                                 {"gemm_time_strategy"},
+                                 {"gemm_benchmarks_file"},
+                                 {"gemm_interpolate", FlagKind::kBool},
+                                 {"gemm_candidate"},
+                                 {"gemm_device"},
+                                 {"gemm_scale_mode"}};
+  return flags;
+}
+
+std::string HardwareUsage() {
+  return absl::StrCat(
+      "  --hardware=NAME|FILE.toml  ", roofline::KnownHardwareNames(),
+      "\n"
+      "  --rates=auto|peak|calibrated   peaks times achievable shares, or what "
+      "was measured\n"
+      "  --launch=graph|single    kernels in a CUDA graph, or one by one\n"
+      "  --gemm_time_strategy=roofline|benchmarks\n"
+      "  --gemm_benchmarks_file=FILE.csv   of gemm_sweep, or torchao's "
+      "bench_matmul.py\n"
+      "  --gemm_interpolate       between sizes that were measured; else a "
+      "size "
+      "that was not\n"
+      "                           is an error\n"
+      "  --gemm_candidate=best|heuristic   the fastest algorithm's time, or "
+      "cuBLASLt's first\n"
+      "                           guess's\n"
+      "  --gemm_device=NAME       whose rows of the file\n"
+      "  --gemm_scale_mode=tensor|row   what torchao's float8 times are\n");
+}
+
+const std::vector<FlagSpec>& ModelFlags() {
+  static const auto& flags = *new std::vector<FlagSpec>{
+      {"cost_model"},
+      {"recipe"},
+      {"float8_recipe_name"},
+      {"mx_recipe_name"},
+      {"fused_producer", FlagKind::kBool},
+      {"enable_fusion_modeling", FlagKind::kBool},
+      {"compile_limitations", FlagKind::kBool},
+      {"model_torch_compile_limitations", FlagKind::kBool},
+      {"scaling_type_input"},
+      {"scaling_type_weight"},
+      {"scaling_type_grad_output"},
+      {"saved_transposes", FlagKind::kBool},
+      {"recompute", FlagKind::kBool},
+      {"norm", FlagKind::kBool},
+      {"microbatches"},
+      {"gather"},
+      {"ranks"},
+      {"overlap_communication", FlagKind::kBool}};
+  return flags;
+}
+
+std::string ModelUsage() {
+  std::string usage =
+      "  --cost_model=octet|pr668|pr1789|head   this engine's kernels, or "
+      "torchao's roofline\n"
+      "                           of August 2024, March 2025 or August 2026\n"
+      "  --recipe=NAME            (also --float8_recipe_name, "
+      "--mx_recipe_name)\n";
+  for (const CostModel model : roofline::CostModels()) {
+    absl::StrAppendFormat(&usage, "                           %-7s %s\n",
+                          roofline::CostModelName(model),
+                          absl::StrJoin(roofline::CostRecipes(model), ", "));
+  }
+  absl::StrAppend(
+      &usage,
+      "  --fused_producer         what makes x and dy also takes amax or "
+      "casts\n"
+      "                           (--enable_fusion_modeling)\n"
+      "  --model_torch_compile_limitations, "
+      "--scaling_type_input=dynamic|delayed,\n"
+      "  --scaling_type_weight=, --scaling_type_grad_output=   of pr668\n"
+      "  --nosaved_transposes, --recompute, --norm, --microbatches=COUNT,\n"
+      "  --gather=none|bf16|fp8, --ranks=COUNT, --nooverlap_communication   of "
+      "octet\n");
+  return usage;
+}
+
+absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
+                                              CostModel model) {
+  const bool is_ours = model == CostModel::kOctet;
+  const std::string name = line.Get("hardware", is_ours ? kOurs : kTorchaos);
+  if (absl::EndsWith(name, ".toml")) return roofline::ReadHardware(name);
+  absl::StatusOr<roofline::Hardware> hardware =
+      is_ours ? roofline::FindHardware(name)
+              : roofline::TorchaoHardware(model, name);
+  // The forms after #668 have a driver's names.
+  if (!hardware.ok() && !is_ours && model != CostModel::kPr668) {
+    absl::StatusOr<roofline::Hardware> full =
+        roofline::TorchaoHardware(model, absl::StrCat(kMaker, name));
+    if (full.ok()) return full;
+  }
+  if (!hardware.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--hardware=", name, ": ", hardware.status().message()));
+  }
+  return hardware;
+}
+
+std::string LinearSetup::ToString() const {
+  const bool is_calibrated = bound.rates == roofline::Rates::kCalibrated;
+  std::string text = absl::StrFormat(
+      "%s: %.4g TFLOP/s bf16, %.4g fp8 (dense), %.4g TB/s; %s rates\n",
+      hardware.name, hardware.bf16_flops * 1e-12, hardware.fp8_flops * 1e-12,
+      hardware.memory_rate * 1e-12,
+      is_calibrated ? "calibrated" : "peak times share");
+  absl::StrAppend(&text, "recipe ", options.recipe, ", cost model ",
+                  roofline::CostModelName(options.model), ", GEMM times ",
+                  lookups != nullptr ? "measured" : "by roofline", "\n");
+  return text;
+}
+
+absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
+                                    CostModel default_model,
+                                    absl::string_view default_strategy) {
+  CostModel model = default_model;
+  if (line.Has("cost_model")) {
+    OCTET_ASSIGN_OR_RETURN(
+        const std::string name,
+        line.GetChoice("cost_model", {"octet", "pr668", "pr1789", "head"}));
+    OCTET_ASSIGN_OR_RETURN(model, roofline::ParseCostModel(name));
+  }
+  LinearSetup setup;
+  OCTET_ASSIGN_OR_RETURN(setup.options, OptionsOf(line, model));
+  OCTET_ASSIGN_OR_RETURN(setup.hardware, HardwareOf(line, model));
+  OCTET_RETURN_IF_ERROR(SetRates(line, &setup));
+  OCTET_RETURN_IF_ERROR(SetGemmTimes(line, default_strategy, &setup));
+  return setup;
+}
+
+absl::StatusOr<roofline::LinearModel> ModelOf(const LinearSetup& setup) {
+  return roofline::LinearModel::Create(setup.options, setup.hardware,
+                                       setup.bound);
+}
+
+}  // namespace octet::tools

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Flags that say which GPU, which recipe and whose model of it.
+#ifndef OCTET_TOOLS_ROOFLINE_OPTIONS_H_
+#define OCTET_TOOLS_ROOFLINE_OPTIONS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "roofline/bound.h"
+#include "roofline/cost.h"
+#include "roofline/hardware.h"
+#include "tools/command_line.h"
+
+namespace octet::tools {
+
+// --hardware, --rates, --launch, and whose GEMM times: --gemm_time_strategy,
+// --gemm_benchmarks_file, --gemm_interpolate, --gemm_candidate, --gemm_device,
+// --gemm_scale_mode.
+const std::vector<FlagSpec>& HardwareFlags();
+std::string HardwareUsage();
+
+// --cost_model, --recipe and what each model has of options, by its own names
+// or torchao's.
+const std::vector<FlagSpec>& ModelFlags();
+std::string ModelUsage();
+
+// NAME, or FILE.toml. torchao's models have numbers of their own for a name;
+// without the flag they are about its H100, ours about the H200.
+absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
+                                              roofline::CostModel model);
+
+// How often a measured table was asked, by calls of a BoundOptions.
+struct GemmLookups {
+  int64_t measured = 0;
+  int64_t interpolated = 0;
+};
+
+struct LinearSetup {
+  roofline::LinearOptions options;
+  roofline::Hardware hardware;
+  roofline::BoundOptions bound;
+  // Null where GEMM times come from the roofline.
+  std::shared_ptr<GemmLookups> lookups;
+
+  // "H200, calibrated rates; model octet, recipe tensorwise; ..."
+  std::string ToString() const;
+};
+
+// InvalidArgument names the flag and the value; errors of files their line.
+absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
+                                    roofline::CostModel default_model,
+                                    absl::string_view default_strategy);
+
+absl::StatusOr<roofline::LinearModel> ModelOf(const LinearSetup& setup);
+
+}  // namespace octet::tools
+
+#endif  // OCTET_TOOLS_ROOFLINE_OPTIONS_H_
