@@ -238,6 +238,14 @@ absl::StatusOr<LinearModel> LinearModel::Create(const LinearOptions& options,
   plain.recipe = "bf16";
   if (plain.gather == Gather::kFp8) plain.gather = Gather::kBf16;
   OCTET_ASSIGN_OR_RETURN(model.bf16_, LinearCost(plain));
+  // Whether there are rates for all of it; what is measured has its own errors.
+  BoundOptions by_rates = bound;
+  by_rates.gemm_seconds = nullptr;
+  for (const auto* kernels : {&model.kernels_, &model.bf16_}) {
+    OCTET_RETURN_IF_ERROR(
+        SumKernels(*kernels, {1, 1, 1}, options.model, hardware, by_rates)
+            .status());
+  }
   return model;
 }
 

@@ -80,7 +80,8 @@ struct LinearBound {
 // One recipe on one GPU for many shapes: formulas are built once.
 class LinearModel {
  public:
-  // Errors of LinearCost and CheckHardware.
+  // Errors of LinearCost and BoundKernel: also for the bf16 layer it is
+  // compared with.
   static absl::StatusOr<LinearModel> Create(const LinearOptions& options,
                                             const Hardware& hardware,
                                             const BoundOptions& bound);
