@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "tools/roofline/command.h"
 #include "tools/roofline/linear.h"
+#include "tools/roofline/model.h"
 
 namespace octet::tools {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 const std::vector<const RooflineCommand*>& Commands() {
   static const auto& commands = *new std::vector<const RooflineCommand*>{
       &LinearCommand(),
+      &ModelCommand(),
   };
   return commands;
 }

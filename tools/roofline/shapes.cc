@@ -92,25 +92,6 @@ Shapes LayersOf(const models::LlamaConfig& c, int64_t tokens) {
           {"lm_head", {tokens, h, c.vocab_size}, 1}};
 }
 
-absl::StatusOr<models::LlamaConfig> ConfigOf(absl::string_view model) {
-  for (const models::LlamaPreset& preset : models::LlamaPresets()) {
-    if (absl::EqualsIgnoreCase(absl::StrCat(kLlama, preset.name), model)) {
-      return preset.config;
-    }
-  }
-  const std::string path(model);
-  if (absl::EndsWith(model, ".json")) {
-    OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ReadJsonFile(path));
-    return models::ParseHfConfig(json, path);
-  }
-  if (model.find('/') != absl::string_view::npos) {
-    return models::ReadHfConfig(path);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model ", model, " is none of ", ModelNames(),
-                   ", no config.json, and no path of a folder that has one"));
-}
-
 // Columns M, K, N in either case, and perhaps layer and count.
 absl::StatusOr<Shapes> ReadShapes(const std::string& path) {
   OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
@@ -216,6 +197,25 @@ absl::StatusOr<Shapes> AllShapes(const CommandLine& line,
 
 }  // namespace
 
+absl::StatusOr<models::LlamaConfig> ModelConfig(absl::string_view model) {
+  for (const models::LlamaPreset& preset : models::LlamaPresets()) {
+    if (absl::EqualsIgnoreCase(absl::StrCat(kLlama, preset.name), model)) {
+      return preset.config;
+    }
+  }
+  const std::string path(model);
+  if (absl::EndsWith(model, ".json")) {
+    OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ReadJsonFile(path));
+    return models::ParseHfConfig(json, path);
+  }
+  if (model.find('/') != absl::string_view::npos) {
+    return models::ReadHfConfig(path);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model ", model, " is none of ", ModelNames(),
+                   ", no config.json, and no path of a folder that has one"));
+}
+
 const std::vector<FlagSpec>& ShapeFlags() {
   static const auto& flags = *new std::vector<FlagSpec>{
       {"shapes"},  {"tokens"},         {"M"},        {"K"},       {"N"},
@@ -250,7 +250,7 @@ absl::StatusOr<Shapes> ShapesOf(const CommandLine& line,
 }
 
 absl::StatusOr<Shapes> ModelShapes(absl::string_view model, int64_t tokens) {
-  OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig config, ConfigOf(model));
+  OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig config, ModelConfig(model));
   return LayersOf(config, tokens);
 }
 

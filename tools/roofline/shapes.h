@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/llama/config.h"
 #include "roofline/polynomial.h"
 #include "tools/command_line.h"
 
@@ -34,8 +35,11 @@ std::string ShapeUsage();
 absl::StatusOr<std::vector<LayerShape>> ShapesOf(const CommandLine& line,
                                                  absl::string_view or_else);
 
-// The layers of a Llama: a preset by name (llama3_8b), a folder in Hugging
-// Face's form, or its config.json.
+// A Llama: a preset by name (llama3_8b), a folder in Hugging Face's form, or
+// its config.json.
+absl::StatusOr<models::LlamaConfig> ModelConfig(absl::string_view model);
+
+// The layers of such a model.
 absl::StatusOr<std::vector<LayerShape>> ModelShapes(absl::string_view model,
                                                     int64_t tokens);
 

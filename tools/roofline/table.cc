@@ -74,20 +74,33 @@ void Table::AddRow(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::Text() const {
-  std::vector<std::vector<std::string>> lines(1);
-  std::vector<CellStyle> styles;
+std::vector<std::string> Table::TextHeader() const {
+  std::vector<std::string> header;
   for (const Column& column : columns_) {
     if (column.style == CellStyle::kDataOnly) continue;
-    styles.push_back(column.style);
-    lines[0].push_back(column.title.empty() ? column.name : column.title);
+    header.push_back(column.title.empty() ? column.name : column.title);
   }
+  return header;
+}
+
+std::vector<std::vector<std::string>> Table::TextRows() const {
+  std::vector<std::vector<std::string>> lines;
   for (const std::vector<Cell>& row : rows_) {
     std::vector<std::string>& line = lines.emplace_back();
     for (size_t i = 0; i < row.size(); ++i) {
       if (columns_[i].style == CellStyle::kDataOnly) continue;
       line.push_back(CellText(row[i], columns_[i].style));
     }
+  }
+  return lines;
+}
+
+std::string Table::Text() const {
+  std::vector<std::vector<std::string>> lines = TextRows();
+  lines.insert(lines.begin(), TextHeader());
+  std::vector<CellStyle> styles;
+  for (const Column& column : columns_) {
+    if (column.style != CellStyle::kDataOnly) styles.push_back(column.style);
   }
   std::vector<size_t> widths(styles.size(), 0);
   for (const auto& line : lines) {

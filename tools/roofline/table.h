@@ -49,6 +49,10 @@ class Table {
   const std::vector<Column>& columns() const { return columns_; }
   const std::vector<std::vector<Cell>>& rows() const { return rows_; }
 
+  // What Text shows, cell by cell.
+  std::vector<std::string> TextHeader() const;
+  std::vector<std::vector<std::string>> TextRows() const;
+
   std::string Text() const;
   std::string Csv() const;
   // An array of objects.

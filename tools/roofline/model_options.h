@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Flags that say which model is trained, and how.
+#ifndef OCTET_TOOLS_ROOFLINE_MODEL_OPTIONS_H_
+#define OCTET_TOOLS_ROOFLINE_MODEL_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "roofline/bound.h"
+#include "roofline/hardware.h"
+#include "roofline/model/job.h"
+#include "tools/command_line.h"
+
+namespace octet::tools {
+
+// With --hardware and its companions (options.h).
+const std::vector<FlagSpec>& JobFlags();
+std::string JobUsage();
+
+struct JobSetup {
+  std::string model;  // as named
+  roofline::ModelShape shape;
+  // recipe and ranks are those of one row: the first of the lists.
+  roofline::ModelJob job;
+  std::vector<std::string> recipes;
+  std::vector<int64_t> ranks;
+  roofline::Hardware hardware;
+  roofline::BoundOptions bound;
+};
+
+// `recipes` is the value of --recipe when none is given.
+absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
+                                    const std::string& recipes);
+
+}  // namespace octet::tools
+
+#endif  // OCTET_TOOLS_ROOFLINE_MODEL_OPTIONS_H_

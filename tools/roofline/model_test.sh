@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+
+# roofline model on good and bad input: model_test.sh ROOFLINE
+set -u
+roofline=$PWD/$1
+goldens=$PWD/testing/goldens
+unset BUILD_WORKING_DIRECTORY
+cd "$TEST_TMPDIR" || exit 1
+failures=0
+
+run() {
+  "$roofline" "$@" >out 2>err
+  status=$?
+}
+
+fail() {
+  echo "FAILED: $*"
+  head -n 30 out err
+  failures=$((failures + 1))
+}
+
+# prints PATTERN ARGS: exit 0, nothing on stderr, a line of stdout matches.
+prints() {
+  local pattern=$1
+  shift
+  run "$@"
+  [ $status = 0 ] && [ ! -s err ] && grep -Eq -- "$pattern" out || fail "roofline $*: status $status, wanted $pattern"
+}
+
+# refuses CODE TEXT ARGS: that exit code, TEXT on stderr, nothing on stdout, no file.
+refuses() {
+  local code=$1 text=$2
+  shift 2
+  rm -rf new.*
+  run "$@"
+  [ $status = "$code" ] && [ ! -s out ] && [ -z "$(ls -d new.* 2>/dev/null)" ] && grep -Fq -- "$text" err ||
+    fail "roofline $*: status $status, wanted $code and $text"
+}
+
+# Llama 3 8B on one H200: the parameters, and the steps between the bound made by hand (0.49 s) and a trainer's.
+prints '^llama3_8b on H200 \(calibrated rates\): 8.03 G parameters, 57.91 GFLOP a token' model
+prints '^recipe,ranks,step_s,tokens_per_second_per_gpu,' model --format=csv
+cp out one.csv
+python3 - one.csv <<'PY' || fail "rows of the default job"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+bf16, fp8 = rows
+assert [r["recipe"] for r in rows] == ["bf16", "tensorwise"]
+assert bf16["parameters"] == "8030261248"
+assert float(bf16["speedup"]) == 1 and 1.2 < float(fp8["speedup"]) < 1.6
+assert 10000 < float(bf16["tokens_per_second"]) < 12500
+assert 14000 < float(fp8["tokens_per_second"]) < 17000
+parts = [k for k in fp8 if k.endswith("_s") and k not in ("step_s", "hidden_communication_s")]
+assert len(parts) == 7
+assert abs(sum(float(fp8[k]) for k in parts) - float(fp8["step_s"])) < 1e-9
+gib = [k for k in fp8 if k.endswith("_gib") and k != "memory_gib"]
+assert abs(sum(float(fp8[k]) for k in gib) - float(fp8["memory_gib"])) < 1e-6
+PY
+env LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 "$roofline" model --format=csv >out
+cmp -s out one.csv || fail "the locale changes the CSV"
+
+# Every value that --help names.
+run model --help
+[ $status = 0 ] && [ ! -s err ] || fail "model --help"
+recipes=$(sed -n 's/^  --recipe=NAME\[,NAME...\]  //p' out | tr -d ,)
+[ "$(echo "$recipes" | wc -w)" -ge 6 ] || fail "--help lists no recipes"
+for recipe in $recipes; do
+  [ "$recipe" = mxfp8 ] && continue # no such product on Hopper
+  prints "^$recipe " model --recipe="$recipe"
+done
+for value in none full; do prints '^tensorwise ' model --recompute=$value; done
+for value in bf16 fp8; do prints '^tensorwise ' model --gather=$value --ranks=8; done
+for value in f32 bf16; do prints '^tensorwise ' model --state=$value --reduce=$value --ranks=8; done
+for value in text csv json; do prints 'tensorwise' model --format=$value; done
+for value in auto peak calibrated; do prints '^tensorwise ' model --rates=$value; done
+prints '^tensorwise +4096 ' model --ranks=1,8,64,4096 --shard_ranks=1 --batch=2 --microbatches=4 --nofused_producer
+prints 'keep bf16, float8 is 0' model --sequence=16 --only_faster
+prints '^bf16 ' model --hardware=A100 --recipe=bf16
+prints 'GPUs' model --model="$(dirname "$(find -L "$goldens" -name config.json | head -n 1)")"
+prints 'GPUs' model --model="$(find -L "$goldens" -name config.json | head -n 1)"
+
+# A page and pictures.
+run model --html=page.html --svg=pictures --ranks=1,8
+[ $status = 0 ] && grep -q '^wrote page.html$' err && grep -q '^tensorwise' out || fail "--html and --svg"
+python3 - <<'PY' || fail "the page"
+import os, xml.etree.ElementTree as E
+root = E.parse("page.html").getroot()
+text = "".join(root.itertext())
+out = open("out").read()
+rows = [line.split() for line in out.splitlines() if line.startswith(("bf16 ", "tensorwise "))]
+assert len(rows) == 4, rows
+for row in rows:
+    for number in row:
+        assert number in text, number
+names = sorted(os.listdir("pictures"))
+assert names == ["layers-tensorwise.svg", "parts.svg", "roofline.svg", "step-tensorwise.svg"], names
+for name in names:
+    E.parse("pictures/" + name)
+PY
+
+refuses 2 '--batch=0' model --batch=0 --html=new.html
+refuses 2 '--sequence=-1' model --sequence=-1 --html=new.html
+refuses 2 '--ranks=8x' model --ranks=8x --html=new.html
+refuses 2 '"foo"; there are: bf16' model --recipe=foo --html=new.html
+refuses 2 'shard_ranks is 3' model --ranks=8 --shard_ranks=3 --html=new.html
+refuses 2 'new.page' model --frob=new.page
+refuses 2 'model nope is none of' model --model=nope --html=new.html
+refuses 1 'missing/config.json' model --model=missing/config.json --html=new.html
+refuses 2 '--html= names no file' model --html=
+refuses 1 'no/new.html' model --html=no/new.html
+refuses 2 'A100' model --hardware=A100 --html=new.html
+echo '{"model_type": "llama"' >broken.json
+refuses 1 'broken.json' model --model=broken.json --html=new.html
+
+[ $failures = 0 ] || exit 1
+echo "all passed"
