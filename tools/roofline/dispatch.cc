@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "tools/roofline/breakeven.h"
 #include "tools/roofline/command.h"
 #include "tools/roofline/linear.h"
 #include "tools/roofline/model.h"
+#include "tools/roofline/symbolic.h"
 
 namespace octet::tools {
 namespace {
@@ -21,6 +23,8 @@ const std::vector<const RooflineCommand*>& Commands() {
   static const auto& commands = *new std::vector<const RooflineCommand*>{
       &LinearCommand(),
       &ModelCommand(),
+      &BreakevenCommand(),
+      &SymbolicCommand(),
   };
   return commands;
 }

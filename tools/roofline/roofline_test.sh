@@ -170,6 +170,53 @@ refuses 1 'not measured' linear --gemm_benchmarks_file=sweep.csv --shapes=1024x1
 refuses 2 '--gemm_interpolate is of --gemm_time_strategy=benchmarks' linear --gemm_interpolate
 refuses 2 'no times of GPU' linear --gemm_benchmarks_file=sweep.csv --gemm_device=GPU
 
+# --- breakeven ------------------------------------------------------------------------------
+prints '^q_proj +4096 +4096 +32 +[0-9]+ +8192 ' breakeven --shapes=llama3_8b
+prints '^layer,K,N,count,breakeven_M,M,bf16_s,fp8_s,speedup$' breakeven --shapes=llama3_8b --format=csv
+check_csv out 8
+# At the M that it names float8 is faster, one below it is not.
+m=$(awk -F, '$1 == "k_proj" { print $5 }' out)
+for at in "$m 1" "$((m - 1)) 0"; do
+  set -- $at
+  prints '^layer' linear --M="$1" --K=4096 --N=1024 --format=csv
+  awk -F, -v wins="$2" 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "speedup") s = i; next }
+    { exit ($s >= 1) != wins }' out || fail "breakeven at M = $1"
+done
+prints '^ +64 +64 +1 +- +64 ' breakeven --shapes=64x64x64
+prints '^lm_head +4096 +128256 +1 +512 ' breakeven --min_size=512
+prints '^faster: speed-up of 1.5 at least' breakeven --speedup=1.5
+prints 'speed-up at K = 4096' breakeven --over=M,N
+grep -Eq '^ +512 .*\*' out && grep -Eq '^ +32768 +1.[0-9]+' out || fail "the plane has no break-even line"
+for over in M,N M,K K,N; do prints '^M,K,N,speedup$' breakeven --over=$over --at=512 --format=csv; done
+check_csv out 49
+writes plane.csv breakeven --over=M,N plane.csv
+refuses 2 '--over=N,M is none of' breakeven --over=N,M
+refuses 2 '--at=0' breakeven --over=M,N --at=0
+refuses 2 '--at is of --over' breakeven --at=4096
+refuses 2 '--shapes and --over' breakeven --over=M,N --shapes=pow2
+refuses 2 '--min_size=0' breakeven --min_size=0
+refuses 2 '--max_size=8' breakeven --min_size=16 --max_size=8
+refuses 1 'not measured' breakeven --gemm_benchmarks_file=sweep.csv
+
+# --- symbolic: the coefficients of torchao's PR #668 on its H100 -----------------------------
+prints '^casts and amaxes +seconds +1.8115942e-12\*M\*K \+ 1.8115942e-12\*M\*N \+ 2.7173913e-12\*K\*N \+ 6e-06 ' \
+  symbolic --cost_model=pr668
+grep -Eq '^bf16 GEMMs +seconds +1.0111223e-14\*M\*K\*N +1.0111223e-14\*K\*N ' out || fail "bf16 GEMMs of #668"
+grep -Eq '^GEMMs +seconds +5.0530571e-15\*M\*K\*N ' out || fail "float8 GEMMs of #668"
+delayed='--scaling_type_input=delayed --scaling_type_weight=delayed --scaling_type_grad_output=delayed'
+# shellcheck disable=SC2086
+prints '9.057971e-13\*M\*K \+ 9.057971e-13\*M\*N \+ 1.8115942e-12\*K\*N \+ 1.2e-05 ' symbolic --cost_model=pr668 $delayed
+prints '2.2644928e-12\*M\*K \+ 2.2644928e-12\*M\*N \+ 3.1702899e-12\*K\*N \+ 6e-06 ' \
+  symbolic --cost_model=pr668 --model_torch_compile_limitations
+prints '^casts of weight +bytes +6\*K\*N +0 +6\*N +6\*K +1.007e\+08$' \
+  symbolic --cost_model=pr668 --M=4096 --K=4096 --N=4096
+prints '^quantity,unit,formula,d_dM,d_dK,d_dN,value$' symbolic --M=1 --K=2 --N=3 --format=csv
+check_csv out "$(($(wc -l <out) - 1))"
+writes f.json symbolic --outfile=f.json
+refuses 2 '--N is missing' symbolic --M=1 --K=1
+refuses 2 'measured times are no formula' symbolic --gemm_benchmarks_file=sweep.csv
+for command in breakeven symbolic; do prints "^usage: roofline $command " $command --help; done
+
 # Every value that --help names.
 run linear --help
 [ $status = 0 ] && [ ! -s err ] || fail "linear --help"
