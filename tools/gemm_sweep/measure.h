@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Times one scaled product x w^T on a device.
+//
+// Operands are random (constant ones cost a GPU less power, and so are faster)
+// and lie as the device wants them. On a GPU a time is of a graph of ten calls
+// divided by ten, so that launching is not in it; the best algorithm and
+// cuBLASLt's first guess are timed in turns, as the clock falls under load. On
+// the CPU it is that of a call. Medians.
+#ifndef OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
+#define OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "base/dtype.h"
+#include "base/stream.h"
+#include "roofline/gemm_time.h"
+
+namespace octet::tools {
+
+struct GemmCase {
+  roofline::GemmMode mode;
+  int64_t m = 0, k = 0, n = 0;
+};
+
+struct MeasureOptions {
+  double seconds = 0.2;  // for one case, after its warm-up
+  DType out = DType::kBf16;
+};
+
+struct MeasuredGemm {
+  double seconds = 0;
+  std::optional<double> heuristic_seconds;  // absent on the CPU
+};
+
+// Unimplemented or InvalidArgument: the device does not multiply these;
+// ResourceExhausted: memory.
+absl::StatusOr<MeasuredGemm> MeasureGemm(const Stream& stream,
+                                         const GemmCase& gemm,
+                                         const MeasureOptions& options);
+
+}  // namespace octet::tools
+
+#endif  // OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
