@@ -24,14 +24,15 @@ constexpr char kStyle[] = R"(<style>
 @media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--paper:#0d1117;--soft:#9da7b1;--line:#30363d;--band:#161b22}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:16px 10px 40px;max-width:1180px;background:var(--paper);color:var(--ink);
-font:15px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;overflow-wrap:anywhere}
+font:15px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;overflow-wrap:break-word}
 h1{font-size:24px;line-height:1.25;margin:0 0 8px}h2{font-size:18px;margin:32px 0 8px}p{margin:0 0 10px;max-width:75ch}
-code{display:block;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;background:var(--band);border:1px solid var(--line);border-radius:6px;padding:8px 10px;margin:0 0 16px}
+code{display:block;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;background:var(--band);border:1px solid var(--line);border-radius:6px;padding:8px 10px;margin:0 0 16px}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,200px),1fr));gap:10px;margin:0}
 dl div{border:1px solid var(--line);border-radius:6px;padding:8px 10px}
 dt{color:var(--soft);font-size:13px}dd{margin:0;font-size:17px;font-weight:600;font-variant-numeric:tabular-nums}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:28px;margin:8px 0 20px}
 .pictures svg{display:block;width:100%;max-width:480px;height:auto}
+.table{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:5px 8px;border-bottom:1px solid var(--line)}
 th:first-child,td:first-child{text-align:left}
@@ -43,6 +44,7 @@ thead{display:none}table,tbody,tr,td{display:block}
 tr{border-bottom:1px solid var(--line);padding:6px 4px}
 td,td:first-child{display:flex;justify-content:space-between;gap:16px;text-align:right;border:0;padding:2px 4px}
 td::before{content:attr(data-name);color:var(--soft);text-align:left;flex:none;max-width:60%}
+td,td::before{overflow-wrap:anywhere}
 td:first-child{font-weight:600}
 }
 </style>)";
@@ -53,7 +55,7 @@ void AppendTable(const ReportTable& table, std::string* out) {
     absl::StrAppend(out, "<details><summary>All ", table.rows.size(),
                     " rows</summary>\n");
   }
-  absl::StrAppend(out, "<table>\n<thead><tr>");
+  absl::StrAppend(out, "<div class=\"table\"><table>\n<thead><tr>");
   for (const std::string& column : table.columns) {
     absl::StrAppend(out, "<th scope=\"col\">", EscapeXml(column), "</th>");
   }
@@ -66,7 +68,8 @@ void AppendTable(const ReportTable& table, std::string* out) {
     }
     absl::StrAppend(out, "</tr>\n");
   }
-  absl::StrAppend(out, "</tbody>\n</table>\n", fold ? "</details>\n" : "");
+  absl::StrAppend(out, "</tbody>\n</table></div>\n",
+                  fold ? "</details>\n" : "");
 }
 
 void AppendSection(const ReportSection& section, std::string* out) {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "tools/roofline/breakeven.h"
 #include "tools/roofline/command.h"
+#include "tools/roofline/compare.h"
 #include "tools/roofline/linear.h"
 #include "tools/roofline/model.h"
 #include "tools/roofline/symbolic.h"
@@ -21,10 +22,8 @@ namespace {
 // A row a subcommand, in the order of --help.
 const std::vector<const RooflineCommand*>& Commands() {
   static const auto& commands = *new std::vector<const RooflineCommand*>{
-      &LinearCommand(),
-      &ModelCommand(),
-      &BreakevenCommand(),
-      &SymbolicCommand(),
+      &LinearCommand(),    &ModelCommand(),    &CompareCommand(),
+      &BreakevenCommand(), &SymbolicCommand(),
   };
   return commands;
 }

@@ -11,7 +11,10 @@
 #include "base/status_macros.h"
 #include "roofline/bound.h"
 #include "roofline/cost.h"
+#include "roofline/report/page.h"
+#include "tools/roofline/linear_page.h"
 #include "tools/roofline/options.h"
+#include "tools/roofline/page.h"
 #include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
@@ -210,8 +213,16 @@ absl::StatusOr<RooflineOutput> Report(const CommandLine& line,
   const std::string above =
       absl::StrCat(setup.ToString(), "float8 is faster for ", counts.faster,
                    " of ", shapes.size(), " shapes\n\n");
+  RooflineOutput page;
+  page.notes = Notes(setup, counts, shapes.size());
+  if (WantsPage(line)) {
+    OCTET_ASSIGN_OR_RETURN(roofline::Report report,
+                           LinearPage(setup, shapes, table));
+    report.command = CommandText("linear", line);
+    OCTET_RETURN_IF_ERROR(WritePage(line, report, &page));
+  }
   OCTET_ASSIGN_OR_RETURN(RooflineOutput output, Deliver(line, above, table));
-  output.notes = Notes(setup, counts, shapes.size()) + output.notes;
+  output.notes = page.notes + output.notes;
   return output;
 }
 
@@ -250,10 +261,12 @@ absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
 const RooflineCommand& LinearCommand() {
   static const auto& command = *new RooflineCommand{
       "linear", "one linear layer, forward and backward, for many shapes",
-      JoinFlags({ShapeFlags(), HardwareFlags(), ModelFlags(), OutputFlags()}),
+      JoinFlags({ShapeFlags(), HardwareFlags(), ModelFlags(), OutputFlags(),
+                 PageFlags()}),
       absl::StrCat(ShapeUsage(), HardwareUsage(), ModelUsage(), OutputUsage(),
+                   PageUsage(),
                    "\nexamples:\n"
-                   "  roofline linear --shapes=llama3_8b\n"
+                   "  roofline linear --shapes=llama3_8b --html=8b.html\n"
                    "  roofline linear --hardware=B200 --recipe=blockwise "
                    "--shapes=16384x8192x7168\n"
                    "  roofline linear --format=csv --outfile=sweep.csv\n"

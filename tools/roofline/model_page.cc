@@ -178,6 +178,25 @@ roofline::ReportSection Memory(const std::vector<ModelRow>& rows) {
   return section;
 }
 
+size_t ColumnOf(const Table& table, const std::string& title) {
+  const std::vector<std::string> header = table.TextHeader();
+  return std::find(header.begin(), header.end(), title) - header.begin();
+}
+
+// The first two, which name the row, and [from, to).
+roofline::ReportTable Columns(const roofline::ReportTable& table, size_t from,
+                              size_t to) {
+  const auto pick = [&](const std::vector<std::string>& all) {
+    std::vector<std::string> some(all.begin(), all.begin() + 2);
+    some.insert(some.end(), all.begin() + from, all.begin() + to);
+    return some;
+  };
+  roofline::ReportTable out;
+  out.columns = pick(table.columns);
+  for (const auto& row : table.rows) out.rows.push_back(pick(row));
+  return out;
+}
+
 std::vector<roofline::ReportFact> Facts(const JobSetup& setup,
                                         const ModelRow& row) {
   const ModelEstimate& e = row.estimate;
@@ -210,7 +229,7 @@ absl::StatusOr<roofline::Report> ModelPage(const JobSetup& setup,
   roofline::ReportSection steps;
   steps.heading = "A training step";
   steps.paragraphs = {absl::StrFormat(
-      "%d sequences of %d tokens a GPU and pass, %d passes. FLOPs are 6 (N - "
+      "Batch %d of %d tokens a GPU, passes a step: %d. FLOPs are 6 (N - "
       "N_embedding) + 12 L H head_dim T a token: the causal half is not "
       "discounted, recompute not counted. Predicted, not measured.",
       setup.job.batch, setup.job.sequence, setup.job.microbatches)};
@@ -221,8 +240,16 @@ absl::StatusOr<roofline::Report> ModelPage(const JobSetup& setup,
     steps.pictures.push_back(StepMap(setup, last.recipe));
     steps.pictures.push_back(std::move(layers));
   }
-  steps.table = PageTable(table);
+  const size_t parts = ColumnOf(table, "gemm");
+  steps.table = Columns(PageTable(table), 2, parts);
   report.sections.push_back(std::move(steps));
+  roofline::ReportSection times;
+  times.heading = "Parts of the step, ms";
+  times.paragraphs = {
+      "Communication is exposed where no computation covers it. Attention, the "
+      "head, the optimizer and elementwise work do not shrink with float8."};
+  times.table = Columns(PageTable(table), parts, table.TextHeader().size());
+  report.sections.push_back(std::move(times));
   report.sections.push_back(Layers(setup, last));
   report.sections.push_back(Memory(rows));
   return report;

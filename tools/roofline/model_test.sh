@@ -113,5 +113,72 @@ refuses 2 'A100' model --hardware=A100 --html=new.html
 echo '{"model_type": "llama"' >broken.json
 refuses 1 'broken.json' model --model=broken.json --html=new.html
 
+# --- the page of linear ---------------------------------------------------------------------
+# page NAMES: page.html is well-formed, holds every number of the table in out, and these pictures exist.
+page() {
+  python3 - "$@" <<'PY' || fail "page: $*"
+import os, re, sys, xml.etree.ElementTree as E
+text = "".join(E.parse("page.html").getroot().itertext())
+table = open("out").read().split("\n\n")[-1]
+numbers = re.findall(r"(?<![\w.])\d[\d.e+-]*(?![\w.])", table)
+assert numbers
+missing = [n for n in numbers if n not in text]
+assert not missing, missing[:5]
+names = sorted(os.listdir("pictures"))
+assert names == sorted(n + ".svg" for n in sys.argv[1:]), names
+for name in names:
+    E.parse("pictures/" + name)
+PY
+}
+run linear --html=page.html --svg=pictures-sweep
+[ $status = 0 ] && grep -q '^wrote page.html$' err || fail "linear --html"
+mv pictures-sweep pictures-new && rm -rf pictures && mv pictures-new pictures
+page parts roofline speedup-k4096 speedup-k512 speedup-k32768
+for shapes in llama3_8b 16x32x48; do
+  rm -rf pictures
+  run linear --shapes=$shapes --html=page.html --svg=pictures
+  [ $status = 0 ] || fail "linear --shapes=$shapes --html"
+  page parts roofline speedup
+done
+refuses 1 'no/new.html' linear --shapes=pow2 --html=no/new.html
+
+# --- compare --------------------------------------------------------------------------------
+cat >bench.json <<'JSON'
+{"context": {}, "benchmarks": [
+ {"name": "tensorwise/M4096/K4096/N4096/iterations:1/manual_time", "run_type": "iteration", "device_us": 398, "graph_us": 401},
+ {"name": "bf16/M4096/K4096/N4096/iterations:1/manual_time", "run_type": "iteration", "device_us": 601, "graph_us": 590},
+ {"name": "blockwise/M65536/K4096/N4096/iterations:1/manual_time", "run_type": "iteration", "device_us": 20000, "graph_us": 7006}]}
+JSON
+prints '^2 of 3 within 10%, 2 within 25%; ratio is measured / predicted, worst first$' compare bench.json
+prints '^recipe,M,K,N,measured_s,predicted_s,ratio,within$' compare bench.json --format=csv
+sed -n 2p out | grep -q '^blockwise,65536,4096,4096,0.02,.*,outside$' || fail "the worst is not first"
+prints '^3 of 3 within' compare bench.json --counter=graph_us
+rm -rf pictures
+run compare bench.json --html=page.html --svg=pictures
+[ $status = 0 ] || fail "compare --html"
+page roofline worst
+echo 'recipe,M,K,N,seconds' >measured.csv
+echo 'rowwise,4096,4096,4096,449e-6' >>measured.csv
+prints '^rowwise +4096 .* 10%$' compare measured.csv
+for i in 1 2 3 4 5 6 7; do
+  echo "{\"step\":$i,\"seconds\":0.53,\"tokens_per_second\":15456,\"tflops\":895,\"memory_gib\":130}"
+done >run.jsonl
+prints 'median of 2 steps, against llama3_8b, tensorwise on 1 GPUs of H200$' compare run.jsonl
+grep -q '^tokens_per_second .* 10%$' out && [ "$(grep -A1 '^quantity' out | tail -n 1 | cut -d' ' -f1)" = memory_gib ] ||
+  fail "compare run.jsonl"
+prints 'median of 7 steps' compare run.jsonl --skip=0
+rm -rf pictures
+run compare run.jsonl --html=page.html --svg=pictures
+[ $status = 0 ] || fail "compare run.jsonl --html"
+page parts
+refuses 1 'run.jsonl: has 7 steps, of which 9 are skipped' compare run.jsonl --skip=9 --html=new.html
+refuses 1 'new.json' compare new.json
+refuses 1 'one.csv:1: no column' compare one.csv --html=new.html
+refuses 2 'takes one FILE' compare --html=new.html
+refuses 2 'ends in none of' compare page.html
+refuses 2 '--model is of a run' compare bench.json --model=llama3_8b
+refuses 2 '--counter is of' compare run.jsonl --counter=wall_us
+refuses 2 '--counter=cpu is none of' compare bench.json --counter=cpu
+
 [ $failures = 0 ] || exit 1
 echo "all passed"

@@ -15,8 +15,12 @@ std::string NumberText(double value, CellStyle style) {
   switch (style) {
     case CellStyle::kSeconds:
       return absl::StrFormat("%.3f", value * 1e6);
+    case CellStyle::kMilliseconds:
+      return absl::StrFormat("%.2f", value * 1e3);
     case CellStyle::kRatio:
       return absl::StrFormat("%.3f", value);
+    case CellStyle::kCount:
+      return absl::StrFormat("%.0f", value);
     case CellStyle::kPercent:
       return absl::StrFormat("%.1f", value * 100.0);
     default:

@@ -21,13 +21,15 @@ namespace octet::tools {
 
 // How text shows a column.
 enum class CellStyle : uint8_t {
-  kText,      // to the left
-  kWhole,     // 8192
-  kSeconds,   // as microseconds, three decimals
-  kRatio,     // 1.258
-  kNumber,    // four significant digits
-  kPercent,   // 0.5 is 50.0
-  kDataOnly,  // not at all
+  kText,          // to the left
+  kWhole,         // 8192
+  kSeconds,       // as microseconds, three decimals
+  kMilliseconds,  // seconds with two decimals
+  kRatio,         // 1.258
+  kNumber,        // four significant digits
+  kCount,         // 15470, rounded
+  kPercent,       // 0.5 is 50.0
+  kDataOnly,      // not at all
 };
 
 struct Column {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/roofline/measurements.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "io/csv.h"
+#include "io/file.h"
+#include "io/json.h"
+
+namespace octet::tools {
+namespace {
+
+absl::Status Broken(absl::string_view at, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(at, ": ", what));
+}
+
+// "tensorwise/M16/K4096/N4096/iterations:1/manual_time".
+bool ParseName(absl::string_view name, LinearMeasurement* out) {
+  const std::vector<absl::string_view> words = absl::StrSplit(name, '/');
+  if (words.size() < 4) return false;
+  out->recipe = std::string(words[0]);
+  const std::array<int64_t*, 3> sizes = {&out->sizes.m, &out->sizes.k,
+                                         &out->sizes.n};
+  for (size_t i = 0; i < 3; ++i) {
+    absl::string_view word = words[i + 1];
+    if (word.empty() || word[0] != "MKN"[i]) return false;
+    word.remove_prefix(1);
+    if (!absl::SimpleAtoi(word, sizes[i]) || *sizes[i] < 1) return false;
+  }
+  return !out->recipe.empty();
+}
+
+bool IsTime(double value) { return std::isfinite(value) && value > 0.0; }
+
+bool IsMeasurement(const io::Json& benchmark) {
+  if (!benchmark.is_object()) return false;
+  if (benchmark.contains("error_occurred") &&
+      benchmark["error_occurred"] == true) {
+    return false;
+  }
+  return !benchmark.contains("run_type") ||
+         benchmark["run_type"] == "iteration";
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half]
+                                : (values[half - 1] + values[half]) / 2.0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LinearMeasurement>> ReadBenchmarkJson(
+    const std::string& path, absl::string_view counter) {
+  OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ReadJsonFile(path));
+  if (!json.is_object() || !json.contains("benchmarks") ||
+      !json["benchmarks"].is_array()) {
+    return Broken(path,
+                  "has no list \"benchmarks\", as Google Benchmark's JSON has");
+  }
+  std::vector<LinearMeasurement> all;
+  for (const io::Json& benchmark : json["benchmarks"]) {
+    if (!IsMeasurement(benchmark)) continue;
+    OCTET_ASSIGN_OR_RETURN(const std::string name,
+                           io::GetString(benchmark, "name", path));
+    LinearMeasurement measurement;
+    if (!ParseName(name, &measurement)) {
+      return Broken(path, absl::StrCat("\"", name,
+                                       "\" is no RECIPE/M16/K4096/N4096 of "
+                                       "linear_benchmark"));
+    }
+    OCTET_ASSIGN_OR_RETURN(
+        const double microseconds,
+        io::GetNumber(benchmark, counter, absl::StrCat(path, ": ", name)));
+    if (!IsTime(microseconds)) {
+      return Broken(path, absl::StrCat(name, " has ", counter, " ",
+                                       microseconds, ", expected a time"));
+    }
+    measurement.seconds = microseconds * 1e-6;
+    all.push_back(measurement);
+  }
+  if (all.empty()) return Broken(path, "has no benchmark with a result");
+  return all;
+}
+
+absl::StatusOr<std::vector<LinearMeasurement>> ReadMeasuredCsv(
+    const std::string& path) {
+  OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
+  OCTET_ASSIGN_OR_RETURN(const io::CsvTable csv, io::ParseCsv(text, path));
+  std::array<int, 5> columns;
+  const std::array<const char*, 5> names = {"recipe", "M", "K", "N", "seconds"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    columns[i] = csv.Find(names[i]);
+    if (columns[i] < 0) {
+      return Broken(absl::StrCat(path, ":1"),
+                    absl::StrCat("no column ", names[i],
+                                 "; needed are recipe,M,K,N,seconds"));
+    }
+  }
+  std::vector<LinearMeasurement> all;
+  for (const io::CsvRow& row : csv.rows) {
+    const std::string at = absl::StrCat(path, ":", row.line);
+    LinearMeasurement m;
+    m.recipe = row.fields[columns[0]];
+    const std::array<int64_t*, 3> sizes = {&m.sizes.m, &m.sizes.k, &m.sizes.n};
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string& field = row.fields[columns[i + 1]];
+      if (!absl::SimpleAtoi(field, sizes[i]) || *sizes[i] < 1) {
+        return Broken(at, absl::StrCat(names[i + 1], " is \"", field,
+                                       "\", expected a positive number"));
+      }
+    }
+    const std::string& seconds = row.fields[columns[4]];
+    if (!absl::SimpleAtod(seconds, &m.seconds) || !IsTime(m.seconds)) {
+      return Broken(at, absl::StrCat("seconds is \"", seconds,
+                                     "\", expected a positive number"));
+    }
+    all.push_back(m);
+  }
+  if (all.empty()) return Broken(path, "has no row below the header");
+  return all;
+}
+
+absl::StatusOr<RunMeasurement> ReadMetrics(const std::string& path,
+                                           int64_t skip) {
+  OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
+  std::vector<double> seconds, tokens, tflops;
+  RunMeasurement run;
+  int64_t number = 0, steps = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::string at = absl::StrCat(path, ":", number);
+    OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ParseJson(line, at));
+    if (steps++ < skip) continue;
+    std::array<double, 4> values;
+    size_t i = 0;
+    for (const char* key :
+         {"seconds", "tokens_per_second", "tflops", "memory_gib"}) {
+      OCTET_ASSIGN_OR_RETURN(values[i++], io::GetNumber(json, key, at));
+    }
+    seconds.push_back(values[0]);
+    tokens.push_back(values[1]);
+    tflops.push_back(values[2]);
+    run.memory_gib = std::max(run.memory_gib, values[3]);
+  }
+  if (seconds.empty()) {
+    return Broken(path, absl::StrCat("has ", steps, " steps, of which ", skip,
+                                     " are skipped"));
+  }
+  run.steps = static_cast<int64_t>(seconds.size());
+  run.seconds = Median(seconds);
+  run.tokens_per_second = Median(tokens);
+  run.tflops = Median(tflops);
+  return run;
+}
+
+}  // namespace octet::tools
