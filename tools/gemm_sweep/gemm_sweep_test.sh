@@ -60,6 +60,7 @@ head -c -5 whole.csv >a.csv
 says 'measured 1, refused 0, there already 2' a.csv --M=32 --K=32 --N=32 --modes=bf16,tensor,row_fast
 grep -q 'the last line was not whole' err || fail "no word of the repair"
 [ "$(wc -l <a.csv)" = "$(wc -l <whole.csv)" ] || fail "repaired to $(wc -l <a.csv) lines"
+awk -F, 'NF != 11 { exit 1 }' a.csv || fail "the repair leaves a ragged row"
 head -c 20 whole.csv >b.csv
 says 'measured 1' b.csv --shapes=8x8x8 --modes=f32
 [ "$(head -n 1 b.csv)" = $header ] || fail "half a header"

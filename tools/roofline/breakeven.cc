@@ -14,7 +14,11 @@
 #include "base/status_macros.h"
 #include "roofline/bound.h"
 #include "roofline/cost.h"
+#include "roofline/report/page.h"
+#include "roofline/report/pictures.h"
+#include "tools/roofline/breakeven_page.h"
 #include "tools/roofline/options.h"
+#include "tools/roofline/page.h"
 #include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
@@ -72,6 +76,35 @@ absl::StatusOr<std::optional<int64_t>> SmallestM(
   return found;
 }
 
+// Each layer over M, which grows fourfold.
+absl::StatusOr<SpeedupMap> LayerMap(const roofline::LinearModel& model,
+                                    const std::vector<LayerShape>& shapes,
+                                    Range range, double wanted) {
+  SpeedupMap map{"M", "layer", {}, {}, {}, wanted};
+  for (int64_t m = range.min; m <= range.max; m *= 4) {
+    map.x.push_back(roofline::SizeLabel(m));
+  }
+  for (const LayerShape& shape : shapes) {
+    map.y.push_back(!shape.layer.empty()
+                        ? shape.layer
+                        : absl::StrCat(roofline::SizeLabel(shape.sizes.k), "x",
+                                       roofline::SizeLabel(shape.sizes.n)));
+    roofline::Sizes sizes = shape.sizes;
+    for (int64_t m = range.min; m <= range.max; m *= 4) {
+      sizes.m = m;
+      OCTET_ASSIGN_OR_RETURN(map.speedups.emplace_back(),
+                             Speedup(model, sizes));
+    }
+  }
+  return map;
+}
+
+absl::Status AddPage(const CommandLine& line, roofline::Report page,
+                     RooflineOutput* output) {
+  page.command = CommandText("breakeven", line);
+  return WritePage(line, page, output);
+}
+
 absl::StatusOr<RooflineOutput> LayersOf(const CommandLine& line,
                                         const LinearSetup& setup) {
   OCTET_ASSIGN_OR_RETURN(const std::vector<LayerShape> shapes,
@@ -103,7 +136,14 @@ absl::StatusOr<RooflineOutput> LayersOf(const CommandLine& line,
   const std::string above = absl::StrCat(
       setup.ToString(), "faster: speed-up of ", wanted, " at least; M from ",
       range.min, " to ", range.max, " ('-': not there)\n\n");
-  return Deliver(line, above, table);
+  OCTET_ASSIGN_OR_RETURN(RooflineOutput output, Deliver(line, above, table));
+  if (WantsPage(line)) {
+    OCTET_ASSIGN_OR_RETURN(const SpeedupMap map,
+                           LayerMap(model, shapes, range, wanted));
+    OCTET_RETURN_IF_ERROR(AddPage(
+        line, SpeedupPage(setup, "Layers over M", map, table), &output));
+  }
+  return output;
 }
 
 // The two dimensions of --over, and the third.
@@ -142,9 +182,7 @@ std::string Grid(const Plane& plane, const std::vector<int64_t>& sizes,
   return text + "\n";
 }
 
-absl::StatusOr<RooflineOutput> PlaneReport(const CommandLine& line,
-                                           const LinearSetup& setup) {
-  OCTET_ASSIGN_OR_RETURN(const Plane plane, PlaneOf(line.Get("over", "")));
+absl::Status RefuseShapes(const CommandLine& line) {
   for (const char* flag :
        {"shapes", "tokens", "M", "K", "N", "n_limit", "shape_gen_name"}) {
     if (line.Has(flag)) {
@@ -152,6 +190,43 @@ absl::StatusOr<RooflineOutput> PlaneReport(const CommandLine& line,
           absl::StrCat("--", flag, " and --over are given at once"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<double>> PlaneSpeedups(
+    const roofline::LinearModel& model, const Plane& plane, int64_t fixed,
+    const std::vector<int64_t>& sizes, Table* table) {
+  std::vector<double> speedups;
+  for (const int64_t down : sizes) {
+    for (const int64_t across : sizes) {
+      roofline::Sizes at;
+      at.*plane.down = down;
+      at.*plane.across = across;
+      at.*plane.fixed = fixed;
+      OCTET_ASSIGN_OR_RETURN(const double speedup, Speedup(model, at));
+      speedups.push_back(speedup);
+      table->AddRow({at.m, at.k, at.n, speedup});
+    }
+  }
+  return speedups;
+}
+
+SpeedupMap PlaneMap(const Plane& plane, const std::vector<int64_t>& sizes,
+                    const std::vector<double>& speedups, double wanted) {
+  SpeedupMap map;
+  map.x_name = std::string(1, plane.names[1]);
+  map.y_name = std::string(1, plane.names[0]);
+  for (const int64_t size : sizes) map.x.push_back(roofline::SizeLabel(size));
+  map.y = map.x;
+  map.speedups = speedups;
+  map.break_even = wanted;
+  return map;
+}
+
+absl::StatusOr<RooflineOutput> PlaneReport(const CommandLine& line,
+                                           const LinearSetup& setup) {
+  OCTET_ASSIGN_OR_RETURN(const Plane plane, PlaneOf(line.Get("over", "")));
+  OCTET_RETURN_IF_ERROR(RefuseShapes(line));
   OCTET_ASSIGN_OR_RETURN(const Range range, RangeOf(line, 512, 32768));
   OCTET_ASSIGN_OR_RETURN(const int64_t fixed,
                          line.GetInt("at", kDefaultAt, 1, kMaxSize));
@@ -166,26 +241,24 @@ absl::StatusOr<RooflineOutput> PlaneReport(const CommandLine& line,
                {"K", CellStyle::kWhole},
                {"N", CellStyle::kWhole},
                {"speedup", CellStyle::kRatio}});
-  std::vector<double> speedups;
-  for (const int64_t down : sizes) {
-    for (const int64_t across : sizes) {
-      roofline::Sizes at;
-      at.*plane.down = down;
-      at.*plane.across = across;
-      at.*plane.fixed = fixed;
-      OCTET_ASSIGN_OR_RETURN(const double speedup, Speedup(model, at));
-      speedups.push_back(speedup);
-      table.AddRow({at.m, at.k, at.n, speedup});
-    }
+  OCTET_ASSIGN_OR_RETURN(const std::vector<double> speedups,
+                         PlaneSpeedups(model, plane, fixed, sizes, &table));
+  const std::string title =
+      absl::StrFormat("speed-up at %c = %d", plane.names[2], fixed);
+  RooflineOutput output;
+  if (line.Get("format", "text") == "text" && !line.Has("outfile") &&
+      line.words.empty()) {
+    output.out =
+        absl::StrFormat("%s%s; '*' is below %g\n\n%s", setup.ToString(), title,
+                        wanted, Grid(plane, sizes, speedups, wanted));
+  } else {
+    OCTET_ASSIGN_OR_RETURN(output, Deliver(line, setup.ToString(), table));
   }
-  const bool is_text = line.Get("format", "text") == "text" &&
-                       !line.Has("outfile") && line.words.empty();
-  if (!is_text) return Deliver(line, setup.ToString(), table);
-  return RooflineOutput{
-      absl::StrFormat("%sspeed-up at %c = %d; '*' is below %g\n\n%s",
-                      setup.ToString(), plane.names[2], fixed, wanted,
-                      Grid(plane, sizes, speedups, wanted)),
-      ""};
+  if (!WantsPage(line)) return output;
+  const SpeedupMap map = PlaneMap(plane, sizes, speedups, wanted);
+  OCTET_RETURN_IF_ERROR(
+      AddPage(line, SpeedupPage(setup, title, map, table), &output));
+  return output;
 }
 
 absl::StatusOr<RooflineOutput> RunBreakeven(const CommandLine& line) {
@@ -210,7 +283,8 @@ const RooflineCommand& BreakevenCommand() {
                  {{"speedup"}, {"over"}, {"at"}},
                  HardwareFlags(),
                  ModelFlags(),
-                 OutputFlags()}),
+                 OutputFlags(),
+                 PageFlags()}),
       absl::StrCat(
           "  --speedup=1.0            what counts as faster\n"
           "  --over=M,N|M,K|K,N       the speed-up over these two, which "
@@ -218,9 +292,11 @@ const RooflineCommand& BreakevenCommand() {
           "from --min_size\n"
           "                           to --max_size; the third is --at=4096\n",
           ShapeUsage(), HardwareUsage(), ModelUsage(), OutputUsage(),
+          PageUsage(),
           "\nexamples:\n"
           "  roofline breakeven --shapes=llama3_8b --recipe=rowwise\n"
-          "  roofline breakeven --over=M,N --at=4096 --hardware='H100 SXM'\n"),
+          "  roofline breakeven --over=M,N --at=4096 --hardware='H100 SXM'\n"
+          "  roofline breakeven --over=M,N --html=plane.html\n"),
       &RunBreakeven};
   return command;
 }

@@ -285,10 +285,10 @@ absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
 std::string LinearSetup::ToString() const {
   const bool is_calibrated = bound.rates == roofline::Rates::kCalibrated;
   std::string text = absl::StrFormat(
-      "%s: %.4g TFLOP/s bf16, %.4g fp8 (dense), %.4g TB/s; %s rates\n",
+      "%s: %.4g TFLOP/s bf16, %.4g fp8 (dense), %.4g TB/s; rates: %s\n",
       hardware.name, hardware.bf16_flops * 1e-12, hardware.fp8_flops * 1e-12,
       hardware.memory_rate * 1e-12,
-      is_calibrated ? "calibrated" : "peak times share");
+      is_calibrated ? "calibrated" : "peak times achievable share");
   absl::StrAppend(&text, "recipe ", options.recipe, ", cost model ",
                   roofline::CostModelName(options.model), ", GEMM times ",
                   lookups != nullptr ? "measured" : "by roofline", "\n");

@@ -217,6 +217,23 @@ refuses 2 '--N is missing' symbolic --M=1 --K=1
 refuses 2 'measured times are no formula' symbolic --gemm_benchmarks_file=sweep.csv
 for command in breakeven symbolic; do prints "^usage: roofline $command " $command --help; done
 
+# --- pages and pictures -----------------------------------------------------------------------
+run breakeven --over=M,N --html=plane.html
+[ $status = 0 ] && [ -s plane.html ] || fail "breakeven --over --html"
+run breakeven --html=model.html --svg=model
+[ $status = 0 ] && grep -q gate_proj model/speedup.svg || fail "breakeven --html"
+python3 - plane.html model.html model/speedup.svg <<'PY' || fail "a page is not well-formed"
+import sys, xml.etree.ElementTree as tree
+for path in sys.argv[1:]:
+    text = open(path, encoding="utf-8").read()
+    tree.fromstring(text[text.index("<svg" if path.endswith("svg") else "<html"):])
+PY
+run linear --html=nowhere/page.html
+[ $status = 1 ] && [ ! -s out ] && grep -q nowhere/page.html err || fail "--html in no folder"
+run linear --html=/dev/full
+[ $status = 1 ] && grep -q 'No space left' err || fail "--html on a full disk"
+refuses 2 '--html= names no file' linear --html=
+
 # Every value that --help names.
 run linear --help
 [ $status = 0 ] && [ ! -s err ] || fail "linear --help"
