@@ -54,7 +54,7 @@ constexpr Field kFields[] = {
     {"fp4_tflops", "fp4_flops", &Hardware::fp4_flops, kTera, false, 1e9},
     {"memory_gigabytes_per_second", "memory_rate", &Hardware::memory_rate,
      kGiga, true, 1e9},
-    {"memory_gigabytes", "memory_bytes", &Hardware::memory_bytes, kGiga, true,
+    {"memory_gigabytes", "memory_bytes", &Hardware::memory_bytes, kGiga, false,
      1e9},
     {"nvlink_gigabytes_per_second", "nvlink_rate", &Hardware::nvlink_rate,
      kGiga, false, 1e9},

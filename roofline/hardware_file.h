@@ -11,7 +11,8 @@
 //   [sources]
 //   bf16_tflops = "datasheet"
 //
-// Required: these four. What is not given is Hardware's default.
+// Required: name, bf16_tflops and memory_gigabytes_per_second. What is not
+// given is Hardware's default.
 #ifndef OCTET_ROOFLINE_HARDWARE_FILE_H_
 #define OCTET_ROOFLINE_HARDWARE_FILE_H_
 

@@ -21,6 +21,9 @@
 #include "base/status_macros.h"
 #include "base/stream.h"
 #include "roofline/gemm_time.h"
+#include "roofline/hardware.h"
+#include "roofline/hardware_file.h"
+#include "tools/gemm_sweep/calibrate.h"
 #include "tools/gemm_sweep/measure.h"
 #include "tools/gemm_sweep/sweep_file.h"
 #include "tools/roofline/shapes.h"
@@ -38,10 +41,15 @@ std::string Help() {
   }
   return absl::StrCat(
       "usage: gemm_sweep --outfile=FILE.csv [FLAGS]\n"
+      "       gemm_sweep --calibrate=FILE.toml [--device=] [--seconds=]\n"
       "\n"
       "Times scaled products and appends a row for each to FILE.csv. Rows that "
       "are there\n"
       "already are not measured again, so a sweep that was stopped goes on.\n"
+      "\n"
+      "--calibrate measures the device's copies, launches and products, and "
+      "writes what\n"
+      "roofline --hardware=FILE.toml reads.\n"
       "\n"
       "  --device=auto|cpu|cuda|cuda:N\n"
       "  --modes=",
@@ -67,8 +75,9 @@ std::string Help() {
 }
 
 std::vector<FlagSpec> Flags() {
-  std::vector<FlagSpec> flags = {{"outfile"}, {"device"}, {"modes"},
-                                 {"gemms"},   {"out"},    {"seconds"}};
+  std::vector<FlagSpec> flags = {{"outfile"},  {"device"}, {"modes"},
+                                 {"gemms"},    {"out"},    {"seconds"},
+                                 {"calibrate"}};
   flags.insert(flags.end(), ShapeFlags().begin(), ShapeFlags().end());
   return flags;
 }
@@ -127,12 +136,28 @@ absl::StatusOr<std::vector<GemmCase>> CasesOf(const CommandLine& line) {
   return cases;
 }
 
+// Where to measure.
+struct Target {
+  Stream stream;
+  std::string description;
+};
+
+absl::StatusOr<Target> TargetOf(const CommandLine& line) {
+  Target target;
+  OCTET_ASSIGN_OR_RETURN(const Device device,
+                         ResolveDevice(line.Get("device", "auto")));
+  OCTET_ASSIGN_OR_RETURN(target.stream, Stream::Create(device));
+  OCTET_ASSIGN_OR_RETURN(const DeviceRuntime* runtime,
+                         GetDeviceRuntime(device.kind));
+  OCTET_ASSIGN_OR_RETURN(target.description, runtime->describe(device.index));
+  return target;
+}
+
 struct Sweep {
   std::vector<GemmCase> cases;
   MeasureOptions options;
   std::string path;
-  Stream stream;
-  std::string device;
+  Target target;
 };
 
 absl::StatusOr<Sweep> SweepOf(const CommandLine& line) {
@@ -151,12 +176,7 @@ absl::StatusOr<Sweep> SweepOf(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(sweep.options.seconds,
                          line.GetDouble("seconds", 0.2, 0.0, 3600.0));
   OCTET_ASSIGN_OR_RETURN(sweep.cases, CasesOf(line));
-  OCTET_ASSIGN_OR_RETURN(const Device device,
-                         ResolveDevice(line.Get("device", "auto")));
-  OCTET_ASSIGN_OR_RETURN(sweep.stream, Stream::Create(device));
-  OCTET_ASSIGN_OR_RETURN(const DeviceRuntime* runtime,
-                         GetDeviceRuntime(device.kind));
-  OCTET_ASSIGN_OR_RETURN(sweep.device, runtime->describe(device.index));
+  OCTET_ASSIGN_OR_RETURN(sweep.target, TargetOf(line));
   return sweep;
 }
 
@@ -180,7 +200,7 @@ absl::Status RunCase(const Sweep& sweep, const GemmCase& gemm, SweepFile* file,
                                gemm.k, gemm.n)
             << std::flush;
   const absl::StatusOr<MeasuredGemm> measured =
-      MeasureGemm(sweep.stream, gemm, sweep.options);
+      MeasureGemm(sweep.target.stream, gemm, sweep.options);
   if (!measured.ok()) {
     std::cerr << measured.status().message() << "\n";
     if (!IsRefusal(measured.status())) return measured.status();
@@ -194,7 +214,7 @@ absl::Status RunCase(const Sweep& sweep, const GemmCase& gemm, SweepFile* file,
 
 absl::StatusOr<std::string> Run(const Sweep& sweep) {
   OCTET_ASSIGN_OR_RETURN(SweepFile file,
-                         SweepFile::Open(sweep.path, sweep.device));
+                         SweepFile::Open(sweep.path, sweep.target.description));
   if (file.bytes_cut() > 0) {
     std::cerr << "gemm_sweep: " << sweep.path << ": the last line was not "
               << "whole; cut " << file.bytes_cut() << " bytes\n";
@@ -203,9 +223,28 @@ absl::StatusOr<std::string> Run(const Sweep& sweep) {
   for (const GemmCase& gemm : sweep.cases) {
     OCTET_RETURN_IF_ERROR(RunCase(sweep, gemm, &file, &counts));
   }
-  return absl::StrCat(sweep.device, ": measured ", counts.measured,
+  return absl::StrCat(sweep.target.description, ": measured ", counts.measured,
                       ", refused ", counts.refused, ", there already ",
                       counts.skipped, "; ", sweep.path, "\n");
+}
+
+absl::StatusOr<std::string> RunCalibrate(const CommandLine& line) {
+  const std::string path = line.Get("calibrate", "");
+  if (path.empty()) {
+    return absl::InvalidArgumentError("--calibrate= names no file");
+  }
+  if (line.Has("outfile") || !line.words.empty()) {
+    return absl::InvalidArgumentError(
+        "--calibrate and --outfile do not go together");
+  }
+  CalibrateOptions options;
+  OCTET_ASSIGN_OR_RETURN(options.seconds,
+                         line.GetDouble("seconds", 0.2, 0.0, 3600.0));
+  OCTET_ASSIGN_OR_RETURN(const Target target, TargetOf(line));
+  OCTET_ASSIGN_OR_RETURN(const roofline::Hardware hardware,
+                         Calibrate(target.stream, target.description, options));
+  OCTET_RETURN_IF_ERROR(roofline::WriteHardware(hardware, path));
+  return absl::StrCat(target.description, ": wrote ", path, "\n");
 }
 
 CommandResult Usage(const absl::Status& status) {
@@ -227,10 +266,15 @@ CommandResult RunGemmSweep(absl::Span<const std::string> arguments) {
   const absl::StatusOr<CommandLine> line =
       ParseCommandLine("gemm_sweep", Flags(), arguments);
   if (!line.ok()) return Usage(line.status());
-  const absl::StatusOr<Sweep> sweep = SweepOf(*line);
-  if (absl::IsInvalidArgument(sweep.status())) return Usage(sweep.status());
-  if (!sweep.ok()) return Failed(sweep.status());
-  absl::StatusOr<std::string> out = Run(*sweep);
+  absl::StatusOr<std::string> out;
+  if (line->Has("calibrate")) {
+    out = RunCalibrate(*line);
+    if (absl::IsInvalidArgument(out.status())) return Usage(out.status());
+  } else {
+    const absl::StatusOr<Sweep> sweep = SweepOf(*line);
+    if (absl::IsInvalidArgument(sweep.status())) return Usage(sweep.status());
+    out = sweep.ok() ? Run(*sweep) : sweep.status();
+  }
   if (!out.ok()) return Failed(out.status());
   return {0, *std::move(out), ""};
 }

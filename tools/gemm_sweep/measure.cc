@@ -145,7 +145,8 @@ absl::StatusOr<double> TimeOnce(const Stream& stream, const Work& work,
   return SecondsBetween(begin, end);
 }
 
-// Medians of each, call by call in turns.
+}  // namespace
+
 absl::StatusOr<std::vector<double>> TimeInTurns(const Stream& stream,
                                                 const std::vector<Work>& works,
                                                 double seconds) {
@@ -170,6 +171,8 @@ absl::StatusOr<std::vector<double>> TimeInTurns(const Stream& stream,
   }
   return medians;
 }
+
+namespace {
 
 // A graph keeps the algorithm that was chosen when it was captured.
 absl::StatusOr<Graph> CaptureWith(const Stream& stream,

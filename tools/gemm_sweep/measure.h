@@ -11,8 +11,11 @@
 #define OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/stream.h"
@@ -34,6 +37,12 @@ struct MeasuredGemm {
   double seconds = 0;
   std::optional<double> heuristic_seconds;  // absent on the CPU
 };
+
+// Medians of each, call by call in turns, for about `seconds` in all. Each is
+// called on an idle stream and queues on it.
+absl::StatusOr<std::vector<double>> TimeInTurns(
+    const Stream& stream,
+    const std::vector<std::function<absl::Status()>>& works, double seconds);
 
 // Unimplemented or InvalidArgument: the device does not multiply these;
 // ResourceExhausted: memory.
