@@ -57,9 +57,10 @@ ReportSection Times(const std::string& odd) {
                 "head and loss",
                 "optimizer",
                 odd.empty() ? "exposed communication" : odd};
-  bars.bars = {{"bf16", {0.49, 0.0, 0.108, 0.025, 0.037, 0.053, 0.01}},
+  bars.bars = {{"bf16", {0.49, 0.0, 0.108, 0.025, 0.037, 0.053, 0.01}, 0.0},
                {absl::StrCat("tensorwise ", odd),
-                {0.277, 0.026, 0.108, 0.025, 0.037, 0.053, 0.02}}};
+                {0.277, 0.026, 0.108, 0.025, 0.037, 0.053, 0.02},
+                0.0}};
   section.pictures = {{"parts", StackedBarsSvg(bars)}};
   RooflinePlot plot;
   plot.title = absl::StrCat("Roofline of an H200 ", odd);

@@ -207,28 +207,36 @@ std::string HeatMapSvg(const HeatMap& map) {
 std::string StackedBarsSvg(const StackedBars& bars) {
   Svg svg(bars.title);
   double longest = 0.0;
+  bool has_scales = false;
   for (const StackedBar& bar : bars.bars) {
     longest = std::max(longest, Total(bars, bar));
+    has_scales = has_scales || bar.full_seconds > 0.0;
   }
   if (bars.bars.empty() || bars.parts.empty() || longest <= 0.0) {
     svg.Paragraph("No data.");
     return svg.Finish();
   }
   const Unit unit = UnitOf(longest);
+  std::vector<bool> used(bars.parts.size(), false);
   for (const StackedBar& bar : bars.bars) {
+    const double total = Total(bars, bar);
     svg.Text(0.0, svg.bottom() + 13.0, bar.label);
-    svg.Text(Svg::kWidth, svg.bottom() + 13.0, TimeLabel(Total(bars, bar)),
-             "end");
+    svg.Text(Svg::kWidth, svg.bottom() + 13.0, TimeLabel(total), "end");
     svg.Advance(18.0);
+    const double full =
+        bar.full_seconds > 0.0 ? std::max(bar.full_seconds, total) : longest;
     double x = 0.0;
     for (size_t p = 0; p < bars.parts.size(); ++p) {
       const double amount = Amount(bar, p);
-      const double width = Svg::kWidth * amount / longest;
+      const double width = Svg::kWidth * amount / full;
       if (width <= 0.0) continue;
+      used[p] = true;
       svg.Rect(x, svg.bottom(), width, 24.0, absl::StrCat("cell p", p % 8),
                absl::StrCat(bar.label, ", ", bars.parts[p], ": ",
                             TimeLabel(amount)));
-      const std::string text = absl::StrFormat("%.3g", amount / unit.seconds);
+      const std::string text =
+          has_scales ? TimeLabel(amount)
+                     : absl::StrFormat("%.3g", amount / unit.seconds);
       if (width >= Svg::kLetter * text.size() + 4.0) {
         svg.Text(x + width / 2, svg.bottom() + 16.0, text, "middle paper");
       }
@@ -237,10 +245,12 @@ std::string StackedBarsSvg(const StackedBars& bars) {
     svg.Advance(32.0);
   }
   for (size_t p = 0; p < bars.parts.size(); ++p) {
-    svg.Legend(bars.parts[p], absl::StrCat("p", p % 8));
+    if (used[p]) svg.Legend(bars.parts[p], absl::StrCat("p", p % 8));
   }
   svg.EndLegend();
-  svg.Paragraph(absl::StrCat("Numbers are in ", unit.name, "."), "soft");
+  svg.Paragraph(has_scales ? "Bars have scales of their own."
+                           : absl::StrCat("Numbers are in ", unit.name, "."),
+                "soft");
   return svg.Finish();
 }
 

@@ -23,10 +23,12 @@ struct HeatMap {
   double break_even = 1.0;
 };
 
-// Times by part, one bar a row.
+// Times by part, one bar a row. Parts that take no time have no legend.
 struct StackedBar {
   std::string label;
   std::vector<double> seconds;  // of each part
+  // What fills the width; 0: the longest bar of all.
+  double full_seconds = 0;
 };
 struct StackedBars {
   std::string title;

@@ -137,7 +137,7 @@ TEST(StackedBarsTest, WidthsAreSharesOfTheLongest) {
   StackedBars bars;
   bars.title = "Time";
   bars.parts = {"gemm", "cast"};
-  bars.bars = {{"bf16", {4e-3, 0.0}}, {"fp8", {2e-3, 1e-3}}};
+  bars.bars = {{"bf16", {4e-3, 0.0}, 0.0}, {"fp8", {2e-3, 1e-3}, 0.0}};
   const std::string svg = StackedBarsSvg(bars);
   EXPECT_EQ(Count(svg, "width=\"340\" height=\"24\""), 1);
   EXPECT_EQ(Count(svg, "width=\"170\" height=\"24\""), 1);
@@ -146,11 +146,24 @@ TEST(StackedBarsTest, WidthsAreSharesOfTheLongest) {
                          HasSubstr("Numbers are in ms.")));
 }
 
+TEST(StackedBarsTest, BarsMayHaveScalesOfTheirOwn) {
+  StackedBars bars;
+  bars.parts = {"gemm", "cast", "none"};
+  bars.bars = {{"small", {2e-6, 0.0}, 4e-6}, {"large", {1.0, 1.0}, 1.0}};
+  const std::string svg = StackedBarsSvg(bars);
+  // Half; and a bar is never wider than the picture.
+  EXPECT_EQ(Count(svg, "width=\"170\" height=\"24\""), 3);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">2.00 us<"), HasSubstr(">1.00 s<"),
+                         HasSubstr("scales of their own")));
+  EXPECT_THAT(svg, Not(HasSubstr(">none<")));
+}
+
 TEST(StackedBarsTest, NothingToShow) {
   EXPECT_THAT(StackedBarsSvg({}), HasSubstr("No data."));
   StackedBars bars;
   bars.parts = {"gemm"};
-  bars.bars = {{"none", {}}, {"bad", {kNan}}, {"negative", {-1.0}}};
+  bars.bars = {
+      {"none", {}, 0.0}, {"bad", {kNan}, 0.0}, {"negative", {-1.0}, 0.0}};
   EXPECT_THAT(StackedBarsSvg(bars), HasSubstr("No data."));
 }
 

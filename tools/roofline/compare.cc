@@ -34,7 +34,7 @@ constexpr double kGib = 1 << 30;
 
 struct Comparison {
   double measured = 0, predicted = 0;
-  double ratio() const { return measured / predicted; }
+  double ratio() const { return predicted / measured; }
   // 1.25 and 0.8 are as far off as each other.
   double distance() const { return std::abs(std::log(ratio())); }
   std::string within() const {
@@ -57,7 +57,7 @@ std::string Summary(const std::vector<Comparison>& all) {
     if (within != "outside") ++near;
   }
   return absl::StrFormat(
-      "%d of %d within 10%%, %d within 25%%; ratio is measured / predicted, "
+      "%d of %d within 10%%, %d within 25%%; ratio is predicted / measured, "
       "worst first\n",
       close, all.size(), near);
 }
@@ -103,20 +103,21 @@ roofline::Report LayersPage(const LinearSetup& setup,
       PlotOf(setup.hardware, "Measured (full) and predicted (hollow)");
   roofline::StackedBars bars;
   bars.title = "The worst: measured and predicted";
-  bars.parts = {"seconds"};
+  bars.parts = {"measured", "predicted"};
   for (const LayerComparison& c : all) {
     plot.points.push_back(c.point);
     roofline::RooflinePoint predicted = c.point;
-    predicted.flops_per_second *= c.seconds.ratio();
+    predicted.flops_per_second /= c.seconds.ratio();
     predicted.is_predicted = true;
     plot.points.push_back(std::move(predicted));
     if (bars.bars.size() >= 8) continue;
     const std::string name =
         absl::StrCat(c.measured.recipe, ", ", c.point.label);
+    const double full = std::max(c.seconds.measured, c.seconds.predicted);
     bars.bars.push_back(
-        {absl::StrCat(name, ", measured"), {c.seconds.measured}});
+        {absl::StrCat(name, ", measured"), {c.seconds.measured, 0.0}, full});
     bars.bars.push_back(
-        {absl::StrCat(name, ", predicted"), {c.seconds.predicted}});
+        {absl::StrCat(name, ", predicted"), {0.0, c.seconds.predicted}, full});
   }
   roofline::ReportSection section;
   section.heading = "Linear layers, forward and backward";

@@ -135,12 +135,15 @@ roofline::ReportPicture Bars(const LinearSetup& setup,
   for (const Result& r : results) {
     const LinearBound& b = r.bound;
     const std::string name = NameOf(r.shape);
-    bars.bars.push_back({absl::StrCat(name, ", bf16"),
-                         {b.bf16_gemm_seconds, 0.0,
-                          b.bf16_seconds - b.bf16_gemm_seconds, 0.0}});
+    const double full = std::max(b.bf16_seconds, b.seconds);
+    bars.bars.push_back(
+        {absl::StrCat(name, ", bf16"),
+         {b.bf16_gemm_seconds, 0.0, b.bf16_seconds - b.bf16_gemm_seconds, 0.0},
+         full});
     bars.bars.push_back({absl::StrCat(name, ", ", setup.options.recipe),
                          {b.gemm_seconds, b.overhead_seconds, b.other_seconds,
-                          b.exposed_seconds}});
+                          b.exposed_seconds},
+                         full});
   }
   return {"parts", StackedBarsSvg(bars)};
 }

@@ -76,6 +76,7 @@ absl::StatusOr<roofline::ModelJob> JobOf(const CommandLine& line) {
 const std::vector<FlagSpec>& JobFlags() {
   static const auto& flags =
       *new std::vector<FlagSpec>{{"model"},
+                                 {"layers"},
                                  {"batch"},
                                  {"sequence"},
                                  {"microbatches"},
@@ -96,6 +97,7 @@ std::string JobUsage() {
   return absl::StrCat(
       "  --model=NAME|FOLDER|config.json   ", ModelNames(),
       "\n"
+      "  --layers=COUNT           instead of the model's\n"
       "  --batch=1 --sequence=8192 --microbatches=1   of each GPU\n"
       "  --ranks=COUNT[,COUNT...]   GPUs, full shards (FSDP)\n"
       "  --shard_ranks=COUNT      GPUs that share one copy (HSDP); 0: all\n"
@@ -121,6 +123,8 @@ absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
   OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig config,
                          ModelConfig(setup.model));
   setup.shape = ShapeOf(config);
+  OCTET_ASSIGN_OR_RETURN(setup.shape.layers,
+                         line.GetInt("layers", setup.shape.layers, 1, 10000));
   OCTET_ASSIGN_OR_RETURN(setup.job, JobOf(line));
   OCTET_ASSIGN_OR_RETURN(setup.ranks, RanksOf(line));
   setup.recipes = absl::StrSplit(line.Get("recipe", recipes), ',');

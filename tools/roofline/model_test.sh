@@ -76,6 +76,7 @@ for value in text csv json; do prints 'tensorwise' model --format=$value; done
 for value in auto peak calibrated; do prints '^tensorwise ' model --rates=$value; done
 prints '^tensorwise +4096 ' model --ranks=1,8,64,4096 --shard_ranks=1 --batch=2 --microbatches=4 --nofused_producer
 prints 'keep bf16, float8 is 0' model --sequence=16 --only_faster
+prints '4.54 G parameters' model --layers=16
 prints '^bf16 ' model --hardware=A100 --recipe=bf16
 prints 'GPUs' model --model="$(dirname "$(find -L "$goldens" -name config.json | head -n 1)")"
 prints 'GPUs' model --model="$(find -L "$goldens" -name config.json | head -n 1)"
@@ -101,6 +102,7 @@ PY
 
 refuses 2 '--batch=0' model --batch=0 --html=new.html
 refuses 2 '--sequence=-1' model --sequence=-1 --html=new.html
+refuses 2 '--layers=0' model --layers=0 --html=new.html
 refuses 2 '--ranks=8x' model --ranks=8x --html=new.html
 refuses 2 '"foo"; there are: bf16' model --recipe=foo --html=new.html
 refuses 2 'shard_ranks is 3' model --ranks=8 --shard_ranks=3 --html=new.html
@@ -149,7 +151,7 @@ cat >bench.json <<'JSON'
  {"name": "bf16/M4096/K4096/N4096/iterations:1/manual_time", "run_type": "iteration", "device_us": 601, "graph_us": 590},
  {"name": "blockwise/M65536/K4096/N4096/iterations:1/manual_time", "run_type": "iteration", "device_us": 20000, "graph_us": 7006}]}
 JSON
-prints '^2 of 3 within 10%, 2 within 25%; ratio is measured / predicted, worst first$' compare bench.json
+prints '^2 of 3 within 10%, 2 within 25%; ratio is predicted / measured, worst first$' compare bench.json
 prints '^recipe,M,K,N,measured_s,predicted_s,ratio,within$' compare bench.json --format=csv
 sed -n 2p out | grep -q '^blockwise,65536,4096,4096,0.02,.*,outside$' || fail "the worst is not first"
 prints '^3 of 3 within' compare bench.json --counter=graph_us
