@@ -169,12 +169,12 @@ TEST(FileTest, JoinPath) {
 
 TEST(AtomicFileTest, ADeviceStaysOne) {
   EXPECT_THAT(WriteFile("/dev/null", "x"), IsOk());
-  EXPECT_THAT(WriteFile("/dev/full", "x"),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("/dev/full")));
-  EXPECT_THAT(AtomicFile::Create("/dev/null").status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("/dev/null")));
+  EXPECT_THAT(
+      WriteFile("/dev/full", "x"),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/dev/full")));
+  EXPECT_THAT(
+      AtomicFile::Create("/dev/null").status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/dev/null")));
   EXPECT_FALSE(ReadFile("/dev/null.tmp").ok());
   EXPECT_FALSE(ReadFile("/dev/full.tmp").ok());
 }
