@@ -82,7 +82,9 @@ CommandResult RunRoofline(absl::Span<const std::string> arguments) {
   for (const RooflineCommand* command : Commands()) {
     if (command->name == first) return Run(*command, arguments.subspan(1));
   }
-  if (absl::EndsWith(first, ".csv") || absl::StartsWith(first, "--")) {
+  // A file of any name; no subcommand has such letters.
+  if (first.find_first_of("./") != std::string::npos ||
+      absl::StartsWith(first, "--")) {
     return Run(TorchaoCommand(), arguments);
   }
   return Usage(absl::StrCat("no command \"", first, "\""), "");

@@ -229,6 +229,7 @@ absl::StatusOr<RooflineOutput> Report(const CommandLine& line,
 absl::StatusOr<RooflineOutput> RunLinear(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(const LinearSetup setup,
                          SetupOf(line, CostModel::kOctet, "roofline"));
+  OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, "sweep"));
   return Report(line, setup, "sweep");
 }
 
@@ -247,13 +248,21 @@ absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
         "--do_benchmarks=true: this tool measures nothing; measure with "
         "gemm_sweep and name the file in --gemm_benchmarks_file");
   }
+  if (line.Has("gemm_cache_filename")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gemm_cache_filename=", line.Get("gemm_cache_filename", ""),
+        ": measured times are kept by gemm_sweep; name its file in "
+        "--gemm_benchmarks_file"));
+  }
   // #668 takes measured times unless told otherwise; later forms always have
   // the roofline's.
   OCTET_ASSIGN_OR_RETURN(
       const LinearSetup setup,
       SetupOf(line, is_later ? CostModel::kHead : CostModel::kPr668,
               is_later ? "roofline" : "benchmarks"));
-  return Report(line, setup, is_later ? "pow2" : "sweep");
+  CommandLine with_format = line;
+  with_format.flags.emplace("format", "csv");  // whatever the file's name
+  return Report(with_format, setup, is_later ? "pow2" : "sweep");
 }
 
 }  // namespace
@@ -279,11 +288,12 @@ const RooflineCommand& LinearCommand() {
 const RooflineCommand& TorchaoCommand() {
   static const auto& command = *new RooflineCommand{
       "OUTFILE", "as torchao's float8_roofline.py",
-      JoinFlags({ShapeFlags(),
-                 HardwareFlags(),
-                 ModelFlags(),
-                 OutputFlags(),
-                 {{"do_benchmarks", FlagKind::kBool}}}),
+      JoinFlags(
+          {ShapeFlags(),
+           HardwareFlags(),
+           ModelFlags(),
+           OutputFlags(),
+           {{"do_benchmarks", FlagKind::kBool}, {"gemm_cache_filename"}}}),
       absl::StrCat(
           ShapeUsage(), HardwareUsage(), ModelUsage(), OutputUsage(),
           "\nexamples:\n"

@@ -102,6 +102,9 @@ refuses 2 '--do_benchmarks=true' new.csv --do_benchmarks
 refuses 2 '--scaling_type_input=static is none of dynamic, delayed' new.csv --scaling_type_input=static \
   --gemm_time_strategy=roofline
 refuses 2 '--gemm_time_strategy=guess is none of roofline, benchmarks' new.csv --gemm_time_strategy=guess
+refuses 2 '--gemm_cache_filename=c.json' new.csv --gemm_cache_filename=c.json
+writes ./results.txt ./results.txt --gemm_time_strategy roofline --noenable_fusion_modeling
+check_csv results.txt 5
 refuses 2 'needs a file' --gemm_time_strategy=roofline
 
 # Its measured times: output with fast accumulation, gradients without.
@@ -295,6 +298,9 @@ refuses 2 'recipe is "foo"' linear --recipe=foo
 refuses 2 '--cost_model=foo' linear --cost_model=foo
 refuses 2 'did you mean --recipe?' linear --recpie=tensorwise
 refuses 2 '--format=yaml' linear --format=yaml --outfile=new.csv
+refuses 2 '--tokens=9 is of a model' linear --tokens=9
+refuses 2 '--tokens=9 is of a model' linear --tokens=9 --M=1 --K=1 --N=1
+refuses 2 '--min_size=1024 is of --shapes=sweep' linear --min_size=1024 --shapes=pow2
 refuses 2 'unexpected argument "b.csv"' linear new.csv b.csv
 refuses 2 '--outfile= names no file' linear --outfile=
 refuses 1 'missing.csv' linear --shapes=missing.csv

@@ -157,13 +157,31 @@ absl::StatusOr<Shapes> GeneratedShapes(const CommandLine& line) {
   return Squares(name == "pow2_extended");
 }
 
-absl::StatusOr<Shapes> NamedShapes(const CommandLine& line,
-                                   const std::string& name) {
+// Empty for what may be a model.
+absl::StatusOr<Shapes> ListedShapes(const CommandLine& line,
+                                    const std::string& name) {
   if (name == "sweep") return SweepOf(line);
   if (name == "pow2") return Squares(false);
   if (absl::EndsWith(name, ".csv")) return ReadShapes(name);
   if (!name.empty() && absl::ascii_isdigit(name[0])) {
     return ParseShapeList(name);
+  }
+  return Shapes();
+}
+
+absl::Status RefuseTokens(const CommandLine& line) {
+  if (!line.Has("tokens")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--tokens=", line.Get("tokens", ""),
+                   " is of a model's layers, and no model is asked for"));
+}
+
+absl::StatusOr<Shapes> NamedShapes(const CommandLine& line,
+                                   const std::string& name) {
+  OCTET_ASSIGN_OR_RETURN(Shapes shapes, ListedShapes(line, name));
+  if (!shapes.empty()) {
+    OCTET_RETURN_IF_ERROR(RefuseTokens(line));
+    return shapes;
   }
   OCTET_ASSIGN_OR_RETURN(const int64_t tokens,
                          line.GetInt("tokens", kDefaultTokens, 1, kMaxSize));
@@ -183,6 +201,7 @@ absl::StatusOr<Shapes> AllShapes(const CommandLine& line,
       return absl::InvalidArgumentError(
           "--shape_gen_name and other shapes are given at once");
     }
+    OCTET_RETURN_IF_ERROR(RefuseTokens(line));
     return GeneratedShapes(line);
   }
   if (!has_size) {
@@ -192,6 +211,7 @@ absl::StatusOr<Shapes> AllShapes(const CommandLine& line,
     return absl::InvalidArgumentError(
         "--shapes and one of --M, --K, --N are given at once");
   }
+  OCTET_RETURN_IF_ERROR(RefuseTokens(line));
   return CustomShape(line);
 }
 
@@ -247,6 +267,20 @@ absl::StatusOr<Shapes> ShapesOf(const CommandLine& line,
   OCTET_ASSIGN_OR_RETURN(Shapes shapes, AllShapes(line, or_else));
   if (limit < static_cast<int64_t>(shapes.size())) shapes.resize(limit);
   return shapes;
+}
+
+absl::Status CheckSweepSizes(const CommandLine& line,
+                             absl::string_view or_else) {
+  const bool is_sweep = line.Get("shapes", or_else) == "sweep" &&
+                        !line.Has("M") && !line.Has("shape_gen_name");
+  for (const char* flag : {"min_size", "max_size"}) {
+    if (line.Has(flag) && !is_sweep) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, "=", line.Get(flag, ""),
+                       " is of --shapes=sweep, which is not asked for"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Shapes> ModelShapes(absl::string_view model, int64_t tokens) {

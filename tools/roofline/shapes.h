@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "models/llama/config.h"
@@ -34,6 +35,11 @@ std::string ShapeUsage();
 // InvalidArgument names the flag and the value; errors of a FILE its line.
 absl::StatusOr<std::vector<LayerShape>> ShapesOf(const CommandLine& line,
                                                  absl::string_view or_else);
+
+// InvalidArgument if --min_size or --max_size are given for other shapes than
+// the sweep.
+absl::Status CheckSweepSizes(const CommandLine& line,
+                             absl::string_view or_else);
 
 // A Llama: a preset by name (llama3_8b), a folder in Hugging Face's form, or
 // its config.json.
