@@ -30,7 +30,7 @@ code{display:block;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,"DejaVu San
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,200px),1fr));gap:10px;margin:0}
 dl div{border:1px solid var(--line);border-radius:6px;padding:8px 10px}
 dt{color:var(--soft);font-size:13px}dd{margin:0;font-size:17px;font-weight:600;font-variant-numeric:tabular-nums}
-.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:28px;margin:8px 0 20px}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,324px),1fr));gap:28px;margin:8px 0 20px}
 .pictures svg{display:block;width:100%;max-width:480px;height:auto}
 .table{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}

@@ -220,8 +220,15 @@ std::string StackedBarsSvg(const StackedBars& bars) {
   std::vector<bool> used(bars.parts.size(), false);
   for (const StackedBar& bar : bars.bars) {
     const double total = Total(bars, bar);
-    svg.Text(0.0, svg.bottom() + 13.0, bar.label);
-    svg.Text(Svg::kWidth, svg.bottom() + 13.0, TimeLabel(total), "end");
+    // A long label has lines of its own, above the total's.
+    const std::string total_text = TimeLabel(total);
+    if (Svg::kLetter * (bar.label.size() + total_text.size() + 1) >
+        Svg::kWidth) {
+      svg.Paragraph(bar.label);
+    } else {
+      svg.Text(0.0, svg.bottom() + 13.0, bar.label);
+    }
+    svg.Text(Svg::kWidth, svg.bottom() + 13.0, total_text, "end");
     svg.Advance(18.0);
     const double full =
         bar.full_seconds > 0.0 ? std::max(bar.full_seconds, total) : longest;

@@ -139,9 +139,9 @@ TEST(StackedBarsTest, WidthsAreSharesOfTheLongest) {
   bars.parts = {"gemm", "cast"};
   bars.bars = {{"bf16", {4e-3, 0.0}, 0.0}, {"fp8", {2e-3, 1e-3}, 0.0}};
   const std::string svg = StackedBarsSvg(bars);
-  EXPECT_EQ(Count(svg, "width=\"340\" height=\"24\""), 1);
-  EXPECT_EQ(Count(svg, "width=\"170\" height=\"24\""), 1);
-  EXPECT_EQ(Count(svg, "width=\"85\" height=\"24\""), 1);
+  EXPECT_EQ(Count(svg, "width=\"324\" height=\"24\""), 1);
+  EXPECT_EQ(Count(svg, "width=\"162\" height=\"24\""), 1);
+  EXPECT_EQ(Count(svg, "width=\"81\" height=\"24\""), 1);
   EXPECT_THAT(svg, AllOf(HasSubstr(">4.00 ms<"), HasSubstr(">3.00 ms<"),
                          HasSubstr("Numbers are in ms.")));
 }
@@ -152,10 +152,25 @@ TEST(StackedBarsTest, BarsMayHaveScalesOfTheirOwn) {
   bars.bars = {{"small", {2e-6, 0.0}, 4e-6}, {"large", {1.0, 1.0}, 1.0}};
   const std::string svg = StackedBarsSvg(bars);
   // Half; and a bar is never wider than the picture.
-  EXPECT_EQ(Count(svg, "width=\"170\" height=\"24\""), 3);
+  EXPECT_EQ(Count(svg, "width=\"162\" height=\"24\""), 3);
   EXPECT_THAT(svg, AllOf(HasSubstr(">2.00 us<"), HasSubstr(">1.00 s<"),
                          HasSubstr("scales of their own")));
   EXPECT_THAT(svg, Not(HasSubstr(">none<")));
+}
+
+TEST(StackedBarsTest, LongLabelsDoNotMeetTheTotal) {
+  StackedBars bars;
+  bars.parts = {"gemm"};
+  bars.bars = {{"short", {1.0}, 0.0}};
+  const std::string one = StackedBarsSvg(bars);
+  bars.bars[0].label = "a label that is longer than what fits beside 1.00 s";
+  const std::string two = StackedBarsSvg(bars);
+  const auto y = [](const std::string& svg, const std::string& text) {
+    const size_t at = svg.rfind("y=\"", svg.find(text)) + 3;
+    return std::stod(svg.substr(at));
+  };
+  EXPECT_EQ(y(one, ">short<"), y(one, ">1.00 s<"));
+  EXPECT_GT(y(two, ">1.00 s<"), y(two, ">a label that"));
 }
 
 TEST(StackedBarsTest, NothingToShow) {
@@ -206,9 +221,9 @@ TEST(ReportSvgTest, NumbersDoNotDependOnTheLocale) {
 }
 
 TEST(ReportSvgTest, TextIsNeverSmall) {
-  // 340 units on a phone's 340 pixels: the font size is in pixels.
+  // 324 units on a phone's 325 pixels: the font size is in pixels.
   const std::string svg = HeatMapSvg(Map());
-  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 340 "));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 324 "));
   EXPECT_THAT(svg, HasSubstr("font:12px"));
   EXPECT_EQ(Count(svg, "font-size"), 1);  // the title's 14 px
   EXPECT_THAT(svg, HasSubstr("prefers-color-scheme:dark"));

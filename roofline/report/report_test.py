@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 
 BINARY = sys.argv.pop(1)
 SVG = "{http://www.w3.org/2000/svg}"
-WIDTH = 340.0
+WIDTH = 324.0
 
 
 class Page(html.parser.HTMLParser):

@@ -146,7 +146,7 @@ std::string Coordinate(double value) {
 }
 
 Svg::Svg(absl::string_view title) : title_(title) {
-  for (const std::string& line : Wrap(title, 40)) {
+  for (const std::string& line : Wrap(title, 38)) {
     bottom_ += 18.0;
     Text(0.0, bottom_ - 4.0, line, "title");
   }

@@ -2,8 +2,9 @@
 
 // A drawing that grows downwards, as the text of one SVG element.
 //
-// 340 units wide and every letter 12 units or more, so that it can be read on
-// a phone of 360 pixels; readable in light and dark (prefers-color-scheme).
+// 324 units wide and every letter 12 units or more, so that it can be read on
+// a phone of 360 pixels, margins and a scroll bar taken off; readable in light
+// and dark (prefers-color-scheme).
 // The text stands alone as a file and inside an HTML page alike: well-formed
 // XML, no reference to anything else. Numbers are those of the C locale.
 #ifndef OCTET_ROOFLINE_REPORT_SVG_H_
@@ -23,7 +24,7 @@ std::string Coordinate(double value);
 
 class Svg {
  public:
-  static constexpr double kWidth = 340.0;
+  static constexpr double kWidth = 324.0;
   static constexpr double kFontSize = 12.0;
   // A generous width of a letter.
   static constexpr double kLetter = 7.2;

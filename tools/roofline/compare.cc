@@ -82,8 +82,7 @@ absl::StatusOr<std::vector<LayerComparison>> CompareLayers(
     c.seconds = {m.seconds, bound.seconds};
     c.point = LinearPoint(model->second.kernels(), m.sizes, m.seconds);
     c.point.series = m.recipe;
-    c.point.label =
-        absl::StrCat("M ", m.sizes.m, ", K ", m.sizes.k, ", N ", m.sizes.n);
+    c.point.label = absl::StrCat(m.sizes.m, " x ", m.sizes.k, " x ", m.sizes.n);
     all.push_back(std::move(c));
   }
   std::stable_sort(all.begin(), all.end(),
@@ -112,7 +111,7 @@ roofline::Report LayersPage(const LinearSetup& setup,
     plot.points.push_back(std::move(predicted));
     if (bars.bars.size() >= 8) continue;
     const std::string name =
-        absl::StrCat(c.measured.recipe, ", ", c.point.label);
+        absl::StrCat(c.measured.recipe, " ", c.point.label);
     const double full = std::max(c.seconds.measured, c.seconds.predicted);
     bars.bars.push_back(
         {absl::StrCat(name, ", measured"), {c.seconds.measured, 0.0}, full});
@@ -268,13 +267,25 @@ absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
     comparisons.push_back(q.values);
   }
   const std::string summary = Summary(comparisons);
-  return Finish(
-      line,
-      absl::StrFormat("%s, median of %d steps, against %s, %s on %d GPUs of "
-                      "%s\n%s\n",
-                      path, run.steps, setup.model, setup.job.recipe,
-                      setup.job.ranks, setup.hardware.name, summary),
-      table, RunPage(setup, e, run, summary, table));
+  std::string warning;
+  const double mfu = run.tflops * 1e12 / ranks / setup.hardware.bf16_flops;
+  if (mfu > 1.0 && setup.job.recipe == "bf16") {
+    warning = absl::StrFormat(
+        "roofline: the run has %.1f%% of %s's dense bf16 peak: another GPU, "
+        "another number of GPUs (--ranks), or FLOPs counted otherwise\n",
+        mfu * 100, setup.hardware.name);
+  }
+  OCTET_ASSIGN_OR_RETURN(
+      RooflineOutput output,
+      Finish(line,
+             absl::StrFormat(
+                 "%s, median of %d steps, against %s, %s on %d GPUs of "
+                 "%s\n%s\n",
+                 path, run.steps, setup.model, setup.job.recipe,
+                 setup.job.ranks, setup.hardware.name, summary),
+             table, RunPage(setup, e, run, summary, table)));
+  output.notes = warning + output.notes;
+  return output;
 }
 
 absl::StatusOr<RooflineOutput> RunCompare(const CommandLine& line) {

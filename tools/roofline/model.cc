@@ -143,6 +143,13 @@ std::string Above(const JobSetup& setup, const std::vector<ModelRow>& rows) {
       first.parameters * 1e-9, first.flops_per_token * 1e-9,
       setup.hardware.bf16_flops * 1e-12);
   for (const ModelRow& row : rows) {
+    if (row.estimate.mfu <= 1.0) continue;
+    absl::StrAppend(&text,
+                    "MFU above 100%: float8 products are faster than that "
+                    "peak, which is bf16's\n");
+    break;
+  }
+  for (const ModelRow& row : rows) {
     if (row.recipe != "bf16" && row.ranks == rows.front().ranks) {
       absl::StrAppend(&text, LayersText(row));
     }

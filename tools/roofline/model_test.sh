@@ -173,6 +173,12 @@ rm -rf pictures
 run compare run.jsonl --html=page.html --svg=pictures
 [ $status = 0 ] || fail "compare run.jsonl --html"
 page parts
+run compare run.jsonl --recipe=bf16
+[ $status = 0 ] && [ ! -s err ] || fail "a warning without a reason"
+sed 's/"tflops":895/"tflops":1500/' run.jsonl >sparse.jsonl
+run compare sparse.jsonl --recipe=bf16
+[ $status = 0 ] && grep -q '151.7% of H200.s dense bf16 peak' err || fail "no warning of a run above the peak"
+prints 'MFU above 100%: float8 products' model --model=llama3_405b --ranks=512 --sequence=8192 --batch=2
 refuses 1 'run.jsonl: has 7 steps, of which 9 are skipped' compare run.jsonl --skip=9 --html=new.html
 refuses 1 'new.json' compare new.json
 refuses 1 'one.csv:1: no column' compare one.csv --html=new.html
