@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "roofline/gemm_time.h"
 #include "toml++/toml.h"
 
 namespace octet::roofline {
@@ -115,6 +116,20 @@ std::string Known() {
   for (const Table& table : kTables) keys.push_back(table.key);
   keys.push_back("sources");
   return absl::StrJoin(keys, ", ");
+}
+
+bool IsMode(absl::string_view name) {
+  for (const GemmMode& mode : GemmModes()) {
+    if (mode.name == name) return true;
+  }
+  return false;
+}
+
+std::string Modes() {
+  return absl::StrJoin(GemmModes(), ", ",
+                       [](std::string* out, const GemmMode& mode) {
+                         absl::StrAppend(out, mode.name);
+                       });
 }
 
 class Reader {
@@ -219,6 +234,10 @@ class Reader {
     }
     for (const auto& [key, item] : *node.as_table()) {
       const std::string mode(key.str());
+      if (!IsMode(mode)) {
+        return Error(item, absl::StrCat(table.key, ".", mode,
+                                        " is no mode; there are ", Modes()));
+      }
       OCTET_ASSIGN_OR_RETURN(
           const double value,
           Number(absl::StrCat(table.key, ".", mode), item, table.high));

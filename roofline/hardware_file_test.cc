@@ -116,6 +116,8 @@ TEST(ParseHardware, ErrorsNameTheLineAndTheKey) {
   bad("[gemm_tflops]\nrow = true",
       "a.toml:6: gemm_tflops.row must be a number");
   bad("[gemm_tflops]\nrow = -2", "a.toml:6: gemm_tflops.row is -2");
+  bad("[gemm_tflops]\ntenser = 2",
+      "a.toml:6: gemm_tflops.tenser is no mode; there are bf16, tensor_fast");
   bad("[sources]\nfoo = \"x\"", "a.toml:6: sources.foo is no key");
   bad("[sources]\nfp8_tflops = 3", "a.toml:6: sources.fp8_tflops must be");
 }
@@ -140,7 +142,7 @@ TEST(HardwareToml, RoundTripsAllThatIsBuiltIn) {
 TEST(HardwareToml, QuotesTexts) {
   OCTET_ASSERT_OK_AND_ASSIGN(Hardware h, FindHardware("H200"));
   h.name = "a \"b\" \\ c";
-  h.gemm_flops["odd mode"] = 1.0 / 3 * 1e12;
+  h.gemm_flops["f32"] = 1.0 / 3 * 1e12;
   OCTET_ASSERT_OK_AND_ASSIGN(const Hardware back,
                              ParseHardware(HardwareToml(h), "x"));
   ExpectSame(h, back);

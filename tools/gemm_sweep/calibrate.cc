@@ -94,11 +94,10 @@ absl::Status MeasureMode(const Stream& stream, const roofline::GemmMode& mode,
   const std::string name(mode.name);
   const double rate = Flops(sizes.large) / large->seconds;
   hardware->gemm_flops[name] = rate;
-  hardware->gemm_fixed_seconds[name] =
-      std::max(0.0, small.seconds - Flops(sizes.small) / rate);
+  const double fixed = small.seconds - Flops(sizes.small) / rate;
+  if (fixed > 0.0) hardware->gemm_fixed_seconds[name] = fixed;
   std::cerr << absl::StrFormat("%-11s %.4g TFLOP/s, %.3g us more\n", name,
-                               rate / 1e12,
-                               hardware->gemm_fixed_seconds[name] * 1e6);
+                               rate / 1e12, std::max(fixed, 0.0) * 1e6);
   return absl::OkStatus();
 }
 
