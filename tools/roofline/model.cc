@@ -70,7 +70,7 @@ std::vector<Cell> CellsOf(const ModelRow& row) {
           e.mfu,
           row.speedup,
           m.total() / kGib,
-          std::string(e.fits ? "yes" : "no"),
+          row.fits,
           e.parts.gemm,
           e.parts.cast,
           e.parts.attention,
@@ -93,8 +93,7 @@ std::vector<Cell> CellsOf(const ModelRow& row) {
 absl::StatusOr<std::vector<ModelRow>> RowsOf(const JobSetup& setup) {
   std::vector<ModelRow> rows;
   for (const int64_t ranks : setup.ranks) {
-    roofline::ModelJob job = setup.job;
-    job.ranks = ranks;
+    roofline::ModelJob job = setup.JobOn(ranks);
     job.recipe = "bf16";
     OCTET_ASSIGN_OR_RETURN(
         const ModelEstimate bf16,
@@ -107,6 +106,9 @@ absl::StatusOr<std::vector<ModelRow>> RowsOf(const JobSetup& setup) {
       OCTET_ASSIGN_OR_RETURN(
           row.estimate,
           EstimateModel(setup.hardware, setup.shape, job, setup.bound));
+      row.fits = setup.hardware.memory_bytes <= 0.0 ? "unknown"
+                 : row.estimate.fits                ? "yes"
+                                                    : "no";
       row.speedup = bf16.seconds / row.estimate.seconds;
       rows.push_back(std::move(row));
     }
@@ -117,8 +119,8 @@ absl::StatusOr<std::vector<ModelRow>> RowsOf(const JobSetup& setup) {
 // Which layers to convert, and what each wins.
 std::string LayersText(const ModelRow& row) {
   std::string text =
-      absl::StrCat("\n", row.recipe,
-                   ", each block's layers, forward and backward of a pass:\n");
+      absl::StrCat("\n", row.recipe, ", each block's layers on ",
+                   GpusText(row.ranks), ", forward and backward of a pass:\n");
   for (const roofline::ModelLayer& layer : row.estimate.layers) {
     absl::StrAppendFormat(
         &text, "  %-8s %d x %d x %d: bf16 %s, float8 %s (casts %s): %s %.2f\n",
@@ -143,14 +145,7 @@ std::string Above(const JobSetup& setup, const std::vector<ModelRow>& rows) {
       first.parameters * 1e-9, first.flops_per_token * 1e-9,
       setup.hardware.bf16_flops * 1e-12);
   for (const ModelRow& row : rows) {
-    if (row.estimate.mfu <= 1.0) continue;
-    absl::StrAppend(&text,
-                    "MFU above 100%: float8 products are faster than that "
-                    "peak, which is bf16's\n");
-    break;
-  }
-  for (const ModelRow& row : rows) {
-    if (row.recipe != "bf16" && row.ranks == rows.front().ranks) {
+    if (row.recipe != "bf16" && row.ranks == rows.back().ranks) {
       absl::StrAppend(&text, LayersText(row));
     }
   }
@@ -164,6 +159,9 @@ absl::StatusOr<RooflineOutput> RunModel(const CommandLine& line) {
   Table table = ModelTable();
   for (const ModelRow& row : rows) table.AddRow(CellsOf(row));
   RooflineOutput output;
+  const std::string warning = MfuWarning(setup, rows);
+  if (!warning.empty())
+    output.notes = absl::StrCat("roofline: ", warning, "\n");
   if (WantsPage(line)) {
     OCTET_ASSIGN_OR_RETURN(roofline::Report report,
                            ModelPage(setup, rows, table));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/roofline/model_options.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -52,8 +54,6 @@ absl::StatusOr<roofline::ModelJob> JobOf(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(job.sequence, line.GetInt("sequence", 8192, 1, kMany));
   OCTET_ASSIGN_OR_RETURN(job.microbatches,
                          line.GetInt("microbatches", 1, 1, kMany));
-  OCTET_ASSIGN_OR_RETURN(job.shard_ranks,
-                         line.GetInt("shard_ranks", 0, 0, kMostRanks));
   OCTET_ASSIGN_OR_RETURN(const std::string recompute,
                          line.GetChoice("recompute", {"none", "full"}));
   OCTET_ASSIGN_OR_RETURN(job.recompute, roofline::ParseRecompute(recompute));
@@ -100,7 +100,9 @@ std::string JobUsage() {
       "  --layers=COUNT           instead of the model's\n"
       "  --batch=1 --sequence=8192 --microbatches=1   of each GPU\n"
       "  --ranks=COUNT[,COUNT...]   GPUs, full shards (FSDP)\n"
-      "  --shard_ranks=COUNT      GPUs that share one copy (HSDP); 0: all\n"
+      "  --shard_ranks=COUNT      GPUs that share one copy (HSDP); 0: all, and "
+      "all where\n"
+      "                           --ranks lists fewer; it divides the others\n"
       "  --recipe=NAME[,NAME...]  ",
       absl::StrJoin(roofline::CostRecipes(roofline::CostModel::kOctet), ", "),
       "\n"
@@ -116,6 +118,13 @@ std::string JobUsage() {
       "                           counted\n");
 }
 
+roofline::ModelJob JobSetup::JobOn(int64_t num_ranks) const {
+  roofline::ModelJob on = job;
+  on.ranks = num_ranks;
+  on.shard_ranks = std::min(shard_ranks, num_ranks);
+  return on;
+}
+
 absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
                                     const std::string& recipes) {
   JobSetup setup;
@@ -127,6 +136,14 @@ absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
                          line.GetInt("layers", setup.shape.layers, 1, 10000));
   OCTET_ASSIGN_OR_RETURN(setup.job, JobOf(line));
   OCTET_ASSIGN_OR_RETURN(setup.ranks, RanksOf(line));
+  OCTET_ASSIGN_OR_RETURN(setup.shard_ranks,
+                         line.GetInt("shard_ranks", 0, 0, kMostRanks));
+  const int64_t most =
+      *std::max_element(setup.ranks.begin(), setup.ranks.end());
+  if (setup.shard_ranks > most) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--shard_ranks=", setup.shard_ranks, " is more than --ranks, ", most));
+  }
   setup.recipes = absl::StrSplit(line.Get("recipe", recipes), ',');
   // The hardware's flags alone: others have the same names and other values.
   CommandLine hardware;
@@ -142,10 +159,12 @@ absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
   setup.bound = linear.bound;
   for (const std::string& recipe : setup.recipes) {
     setup.job.recipe = recipe;
-    OCTET_RETURN_IF_ERROR(roofline::CheckJob(setup.job));
+    for (const int64_t ranks : setup.ranks) {
+      OCTET_RETURN_IF_ERROR(roofline::CheckJob(setup.JobOn(ranks)));
+    }
   }
   setup.job.recipe = setup.recipes.front();
-  setup.job.ranks = setup.ranks.front();
+  setup.job = setup.JobOn(setup.ranks.front());
   return setup;
 }
 

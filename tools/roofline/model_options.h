@@ -25,13 +25,20 @@ struct JobSetup {
   roofline::ModelShape shape;
   // recipe and ranks are those of one row: the first of the lists.
   roofline::ModelJob job;
+  // As asked for; job.shard_ranks is at most job.ranks.
+  int64_t shard_ranks = 0;
   std::vector<std::string> recipes;
   std::vector<int64_t> ranks;
   roofline::Hardware hardware;
   roofline::BoundOptions bound;
+
+  // The job on that many GPUs: one copy takes shard_ranks of them, or all if
+  // there are fewer.
+  roofline::ModelJob JobOn(int64_t ranks) const;
 };
 
-// `recipes` is the value of --recipe when none is given.
+// Each of the ranks that shard_ranks does not exceed must be its multiple, and
+// there must be one. `recipes` is the value of --recipe when none is given.
 absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
                                     const std::string& recipes);
 

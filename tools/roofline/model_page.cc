@@ -52,6 +52,7 @@ roofline::ReportPicture StepMap(const JobSetup& setup,
       ModelJob job = setup.job;
       job.sequence = sequence;
       job.ranks = ranks;
+      job.shard_ranks = setup.shard_ranks;
       // A copy has as many GPUs as asked for, or all.
       if (job.shard_ranks > ranks ||
           ranks % std::max<int64_t>(job.shard_ranks, 1) != 0) {
@@ -67,9 +68,9 @@ roofline::ReportPicture StepMap(const JobSetup& setup,
 }
 
 absl::StatusOr<roofline::ReportPicture> LayerMap(const JobSetup& setup,
-                                                 const std::string& recipe) {
+                                                 const ModelRow& row) {
   HeatMap map;
-  map.title = absl::StrCat("Layers: ", recipe, " against bf16");
+  map.title = absl::StrCat("Layers: ", row.recipe, " against bf16");
   map.x_name = "tokens of a pass";
   map.y_name = "layer";
   for (const roofline::ModelLinear& linear : ModelLinears(setup.shape, 1)) {
@@ -78,10 +79,10 @@ absl::StatusOr<roofline::ReportPicture> LayerMap(const JobSetup& setup,
   std::vector<std::vector<double>> columns;
   for (int64_t tokens = 64; tokens <= 65536; tokens *= 4) {
     map.x.push_back(SizeLabel(tokens));
-    ModelJob job = setup.job;
+    ModelJob job = setup.JobOn(row.ranks);
     job.batch = 1;
     job.sequence = tokens;
-    job.recipe = recipe;
+    job.recipe = row.recipe;
     OCTET_ASSIGN_OR_RETURN(const ModelEstimate e, Estimate(setup, job));
     std::vector<double>& column = columns.emplace_back();
     for (const roofline::ModelLayer& layer : e.layers) {
@@ -93,7 +94,7 @@ absl::StatusOr<roofline::ReportPicture> LayerMap(const JobSetup& setup,
       map.values.push_back(column[row]);
     }
   }
-  return roofline::ReportPicture{absl::StrCat("layers-", recipe),
+  return roofline::ReportPicture{absl::StrCat("layers-", row.recipe),
                                  HeatMapSvg(map)};
 }
 
@@ -105,8 +106,7 @@ roofline::ReportPicture Parts(const std::vector<ModelRow>& rows) {
   }
   for (const ModelRow& row : rows) {
     roofline::StackedBar& bar = bars.bars.emplace_back();
-    bar.label = absl::StrCat(row.recipe, ", ", row.ranks,
-                             row.ranks == 1 ? " GPU" : " GPUs");
+    bar.label = absl::StrCat(row.recipe, ", ", GpusText(row.ranks));
     for (const roofline::ModelPart& part : ListParts(row.estimate.parts)) {
       bar.seconds.push_back(part.seconds);
     }
@@ -138,7 +138,8 @@ roofline::ReportPicture LayersPlot(const JobSetup& setup, const ModelRow& row) {
 
 roofline::ReportSection Layers(const JobSetup& setup, const ModelRow& row) {
   roofline::ReportSection section;
-  section.heading = absl::StrCat("Layers of a block, ", row.recipe);
+  section.heading = absl::StrCat("Layers of a block, ", row.recipe, " on ",
+                                 GpusText(row.ranks));
   section.paragraphs = {
       "Forward and backward of one pass, with casts. Points of the roofline "
       "are predicted."};
@@ -172,7 +173,7 @@ roofline::ReportSection Memory(const std::vector<ModelRow>& rows) {
                                m.activations, m.logits, m.runtime, m.total()}) {
       cells.push_back(absl::StrFormat("%.2f", bytes / kGib));
     }
-    cells.push_back(row.estimate.fits ? "yes" : "no");
+    cells.push_back(row.fits);
     section.table.rows.push_back(std::move(cells));
   }
   return section;
@@ -211,13 +212,40 @@ std::vector<roofline::ReportFact> Facts(const JobSetup& setup,
           {absl::StrFormat("MFU of %.4g TFLOP/s, dense bf16",
                            setup.hardware.bf16_flops * 1e-12),
            absl::StrFormat("%.1f%%", e.mfu * 100)},
-          {absl::StrFormat("Peak memory of %.0f GiB",
-                           setup.hardware.memory_bytes / kGib),
+          {row.fits == "unknown"
+               ? std::string("Peak memory, the GPU's is unknown")
+               : absl::StrFormat("Peak memory of %.0f GiB",
+                                 setup.hardware.memory_bytes / kGib),
            absl::StrFormat("%.1f GiB%s", e.memory.total() / kGib,
-                           e.fits ? "" : ": too much")}};
+                           row.fits == "no" ? ": too much" : "")}};
 }
 
 }  // namespace
+
+std::string GpusText(int64_t count) {
+  return absl::StrCat(count, count == 1 ? " GPU" : " GPUs");
+}
+
+std::string MfuWarning(const JobSetup& setup,
+                       const std::vector<ModelRow>& rows) {
+  std::string where;
+  bool is_float8 = true;
+  for (const ModelRow& row : rows) {
+    if (row.estimate.mfu <= 1.0) continue;
+    absl::StrAppend(
+        &where, where.empty() ? "" : "; ",
+        absl::StrFormat("%.1f%% for %s on %s", row.estimate.mfu * 100,
+                        row.recipe, GpusText(row.ranks)));
+    is_float8 = is_float8 && row.recipe != "bf16";
+  }
+  if (where.empty()) return "";
+  return absl::StrCat(
+      "MFU above 100% (", where, "), of ",
+      absl::StrFormat("%.4g TFLOP/s, %s's dense bf16 peak",
+                      setup.hardware.bf16_flops * 1e-12, setup.hardware.name),
+      is_float8 ? ": float8 products can be faster than that"
+                : ": bf16 cannot, check the card's peak and rates");
+}
 
 absl::StatusOr<roofline::Report> ModelPage(const JobSetup& setup,
                                            const std::vector<ModelRow>& rows,
@@ -233,10 +261,14 @@ absl::StatusOr<roofline::Report> ModelPage(const JobSetup& setup,
       "N_embedding) + 12 L H head_dim T a token: the causal half is not "
       "discounted, recompute not counted. Predicted, not measured.",
       setup.job.batch, setup.job.sequence, setup.job.microbatches)};
+  const std::string warning = MfuWarning(setup, rows);
+  if (!warning.empty()) {
+    steps.paragraphs.push_back(absl::StrCat("Warning: ", warning, "."));
+  }
   steps.pictures.push_back(Parts(rows));
   if (last.recipe != "bf16") {
     OCTET_ASSIGN_OR_RETURN(roofline::ReportPicture layers,
-                           LayerMap(setup, last.recipe));
+                           LayerMap(setup, last));
     steps.pictures.push_back(StepMap(setup, last.recipe));
     steps.pictures.push_back(std::move(layers));
   }

@@ -20,9 +20,17 @@ namespace octet::tools {
 struct ModelRow {
   std::string recipe;
   int64_t ranks = 1;
+  std::string fits;  // yes, no; unknown, as the GPU's memory
   roofline::ModelEstimate estimate;
   double speedup = 1.0;  // against bf16 on as many GPUs
 };
+
+// "1 GPU", "8 GPUs".
+std::string GpusText(int64_t count);
+
+// Which rows have an MFU above 100 %, and how that can be; empty if none has.
+std::string MfuWarning(const JobSetup& setup,
+                       const std::vector<ModelRow>& rows);
 
 // Facts of the last row, time by part of each row, the step's speed-up over
 // sequence and GPUs, each layer's over tokens, a roofline, and the table. The

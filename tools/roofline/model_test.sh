@@ -105,6 +105,11 @@ refuses 2 '--sequence=-1' model --sequence=-1 --html=new.html
 refuses 2 '--layers=0' model --layers=0 --html=new.html
 refuses 2 '--ranks=8x' model --ranks=8x --html=new.html
 refuses 2 '"foo"; there are: bf16' model --recipe=foo --html=new.html
+# HSDP: the shards are of --ranks, whole where a listed number of GPUs is smaller.
+prints '^tensorwise +8 ' model --ranks=8 --shard_ranks=4
+prints '^tensorwise +1 ' model --ranks=1,8 --shard_ranks=8
+refuses 2 '--shard_ranks=4 is more than --ranks, 1' model --shard_ranks=4 --html=new.html
+refuses 2 'shard_ranks is 8, expected a divisor of the ranks, 12' model --ranks=8,12 --shard_ranks=8
 refuses 2 'shard_ranks is 3' model --ranks=8 --shard_ranks=3 --html=new.html
 refuses 2 'new.page' model --frob=new.page
 refuses 2 'model nope is none of' model --model=nope --html=new.html
@@ -178,7 +183,23 @@ run compare run.jsonl --recipe=bf16
 sed 's/"tflops":895/"tflops":1500/' run.jsonl >sparse.jsonl
 run compare sparse.jsonl --recipe=bf16
 [ $status = 0 ] && grep -q '151.7% of H200.s dense bf16 peak' err || fail "no warning of a run above the peak"
-prints 'MFU above 100%: float8 products' model --model=llama3_405b --ranks=512 --sequence=8192 --batch=2
+run model --model=llama3_405b --ranks=512 --sequence=8192 --batch=2 --html=page.html
+[ $status = 0 ] && grep -q 'MFU above 100% (.*tensorwise on 512 GPUs), of .*float8 products' err &&
+  grep -q 'Warning: MFU above 100%' page.html || fail "no warning of an MFU above 100%"
+# Layers are those of the last number of GPUs, in the text as in the page.
+run model --ranks=1,8 --html=page.html
+[ "$(grep -c "^tensorwise, each block's layers on 8 GPUs, " out)" = 1 ] && [ "$(grep -c "each block's" out)" = 1 ] &&
+  grep -q 'Layers of a block, tensorwise on 8 GPUs' page.html || fail "whose layers"
+# A card whose memory is not known.
+cat >card.toml <<'TOML'
+name = "A card"
+bf16_tflops = 100.0
+fp8_tflops = 200.0
+memory_gigabytes_per_second = 1000.0
+TOML
+run model --hardware=card.toml --html=page.html
+[ $status = 0 ] && grep -Eq '^tensorwise .* unknown ' out && ! grep -q ' of 0 GiB' page.html &&
+  grep -q 'Peak memory, the GPU.*s is unknown' page.html && ! grep -q 'too much' page.html || fail "memory that is not known"
 refuses 1 'run.jsonl: has 7 steps, of which 9 are skipped' compare run.jsonl --skip=9 --html=new.html
 refuses 1 'new.json' compare new.json
 refuses 1 'one.csv:1: no column' compare one.csv --html=new.html
