@@ -31,6 +31,8 @@ namespace {
 constexpr double kClose = 0.10;
 constexpr double kNear = 0.25;
 constexpr double kGib = 1 << 30;
+// A few tokens of a batch may not count, and times are rounded.
+constexpr double kSameTokens = 0.02;
 
 struct Comparison {
   double measured = 0, predicted = 0;
@@ -229,6 +231,42 @@ roofline::Report RunPage(const JobSetup& setup,
   return report;
 }
 
+// Quantities of steps that differ in size are not compared.
+absl::Status CheckTokens(const JobSetup& setup, const RunMeasurement& run,
+                         const std::string& path) {
+  const roofline::ModelJob& job = setup.job;
+  const double tokens =
+      static_cast<double>(job.batch) * static_cast<double>(job.sequence) *
+      static_cast<double>(job.microbatches) * static_cast<double>(job.ranks);
+  if (std::abs(run.tokens / tokens - 1.0) <= kSameTokens) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s has %.0f tokens a step, and the job %.0f: --batch=%d of "
+      "--sequence=%d, --microbatches=%d, --ranks=%d",
+      path, run.tokens, tokens, job.batch, job.sequence, job.microbatches,
+      job.ranks));
+}
+
+std::string RunWarnings(const JobSetup& setup, const RunMeasurement& run,
+                        const std::string& path) {
+  std::string text;
+  if (run.half_line > 0) {
+    absl::StrAppend(&text, "roofline: ", path, ":", run.half_line,
+                    " is half a line, of a run that was stopped: left out\n");
+  }
+  const double mfu = run.tflops * 1e12 / static_cast<double>(setup.job.ranks) /
+                     setup.hardware.bf16_flops;
+  if (mfu > 1.0 && setup.job.recipe == "bf16") {
+    absl::StrAppendFormat(
+        &text,
+        "roofline: the run has %.1f%% of %s's dense bf16 peak: another GPU, "
+        "another number of GPUs (--ranks), or FLOPs counted otherwise\n",
+        mfu * 100, setup.hardware.name);
+  }
+  return text;
+}
+
 absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
                                           const std::string& path) {
   if (line.Has("counter")) {
@@ -242,6 +280,7 @@ absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
   OCTET_ASSIGN_OR_RETURN(const int64_t skip,
                          line.GetInt("skip", 5, 0, 1 << 30));
   OCTET_ASSIGN_OR_RETURN(const RunMeasurement run, ReadMetrics(path, skip));
+  OCTET_RETURN_IF_ERROR(CheckTokens(setup, run, path));
   OCTET_ASSIGN_OR_RETURN(
       const roofline::ModelEstimate e,
       EstimateModel(setup.hardware, setup.shape, setup.job, setup.bound));
@@ -267,14 +306,6 @@ absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
     comparisons.push_back(q.values);
   }
   const std::string summary = Summary(comparisons);
-  std::string warning;
-  const double mfu = run.tflops * 1e12 / ranks / setup.hardware.bf16_flops;
-  if (mfu > 1.0 && setup.job.recipe == "bf16") {
-    warning = absl::StrFormat(
-        "roofline: the run has %.1f%% of %s's dense bf16 peak: another GPU, "
-        "another number of GPUs (--ranks), or FLOPs counted otherwise\n",
-        mfu * 100, setup.hardware.name);
-  }
   OCTET_ASSIGN_OR_RETURN(
       RooflineOutput output,
       Finish(line,
@@ -284,7 +315,7 @@ absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
                  path, run.steps, setup.model, setup.job.recipe,
                  setup.job.ranks, setup.hardware.name, summary),
              table, RunPage(setup, e, run, summary, table)));
-  output.notes = warning + output.notes;
+  output.notes = RunWarnings(setup, run, path) + output.notes;
   return output;
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -37,7 +39,7 @@ bool ParseName(absl::string_view name, LinearMeasurement* out) {
   return !out->recipe.empty();
 }
 
-bool IsTime(double value) { return std::isfinite(value) && value > 0.0; }
+bool IsPositive(double value) { return std::isfinite(value) && value > 0.0; }
 
 bool IsMeasurement(const io::Json& benchmark) {
   if (!benchmark.is_object()) return false;
@@ -54,6 +56,28 @@ double Median(std::vector<double> values) {
   const size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half]
                                 : (values[half - 1] + values[half]) / 2.0;
+}
+
+struct StepNumbers {
+  double seconds = 0, tokens_per_second = 0, tflops = 0, memory_gib = 0;
+};
+
+absl::StatusOr<StepNumbers> NumbersOf(const io::Json& json,
+                                      const std::string& at) {
+  StepNumbers step;
+  const std::array<std::pair<const char*, double*>, 4> fields = {
+      {{"seconds", &step.seconds},
+       {"tokens_per_second", &step.tokens_per_second},
+       {"tflops", &step.tflops},
+       {"memory_gib", &step.memory_gib}}};
+  for (const auto& [key, value] : fields) {
+    OCTET_ASSIGN_OR_RETURN(*value, io::GetNumber(json, key, at));
+    if (!IsPositive(*value)) {
+      return Broken(at, absl::StrCat(key, " is ", *value,
+                                     ", expected a positive number"));
+    }
+  }
+  return step;
 }
 
 }  // namespace
@@ -80,7 +104,7 @@ absl::StatusOr<std::vector<LinearMeasurement>> ReadBenchmarkJson(
     OCTET_ASSIGN_OR_RETURN(
         const double microseconds,
         io::GetNumber(benchmark, counter, absl::StrCat(path, ": ", name)));
-    if (!IsTime(microseconds)) {
+    if (!IsPositive(microseconds)) {
       return Broken(path, absl::StrCat(name, " has ", counter, " ",
                                        microseconds, ", expected a time"));
     }
@@ -119,7 +143,7 @@ absl::StatusOr<std::vector<LinearMeasurement>> ReadMeasuredCsv(
       }
     }
     const std::string& seconds = row.fields[columns[4]];
-    if (!absl::SimpleAtod(seconds, &m.seconds) || !IsTime(m.seconds)) {
+    if (!absl::SimpleAtod(seconds, &m.seconds) || !IsPositive(m.seconds)) {
       return Broken(at, absl::StrCat("seconds is \"", seconds,
                                      "\", expected a positive number"));
     }
@@ -132,25 +156,30 @@ absl::StatusOr<std::vector<LinearMeasurement>> ReadMeasuredCsv(
 absl::StatusOr<RunMeasurement> ReadMetrics(const std::string& path,
                                            int64_t skip) {
   OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
-  std::vector<double> seconds, tokens, tflops;
+  const absl::string_view whole =
+      absl::StripTrailingAsciiWhitespace(absl::string_view(text));
+  std::vector<double> seconds, rates, tokens, tflops;
   RunMeasurement run;
   int64_t number = 0, steps = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(whole, '\n')) {
     ++number;
     if (line.empty()) continue;
     const std::string at = absl::StrCat(path, ":", number);
-    OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ParseJson(line, at));
-    if (steps++ < skip) continue;
-    std::array<double, 4> values;
-    size_t i = 0;
-    for (const char* key :
-         {"seconds", "tokens_per_second", "tflops", "memory_gib"}) {
-      OCTET_ASSIGN_OR_RETURN(values[i++], io::GetNumber(json, key, at));
+    const absl::StatusOr<io::Json> json = io::ParseJson(line, at);
+    if (!json.ok()) {
+      const bool is_last =
+          line.data() + line.size() == whole.data() + whole.size();
+      if (!is_last || steps == 0) return json.status();
+      run.half_line = number;
+      break;
     }
-    seconds.push_back(values[0]);
-    tokens.push_back(values[1]);
-    tflops.push_back(values[2]);
-    run.memory_gib = std::max(run.memory_gib, values[3]);
+    OCTET_ASSIGN_OR_RETURN(const StepNumbers step, NumbersOf(*json, at));
+    if (steps++ < skip) continue;
+    seconds.push_back(step.seconds);
+    rates.push_back(step.tokens_per_second);
+    tokens.push_back(step.seconds * step.tokens_per_second);
+    tflops.push_back(step.tflops);
+    run.memory_gib = std::max(run.memory_gib, step.memory_gib);
   }
   if (seconds.empty()) {
     return Broken(path, absl::StrCat("has ", steps, " steps, of which ", skip,
@@ -158,7 +187,8 @@ absl::StatusOr<RunMeasurement> ReadMetrics(const std::string& path,
   }
   run.steps = static_cast<int64_t>(seconds.size());
   run.seconds = Median(seconds);
-  run.tokens_per_second = Median(tokens);
+  run.tokens_per_second = Median(rates);
+  run.tokens = Median(tokens);
   run.tflops = Median(tflops);
   return run;
 }

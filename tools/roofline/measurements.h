@@ -40,12 +40,15 @@ struct RunMeasurement {
   int64_t steps = 0;
   double seconds = 0;  // of a step
   double tokens_per_second = 0;
+  double tokens = 0;  // of a step, all GPUs
   double tflops = 0;
   double memory_gib = 0;  // the largest
+  int64_t half_line = 0;  // of the file, left out; 0: none
 };
 
 // metrics.jsonl of //tools:train, without the first `skip` lines, which warm
-// up. DataLoss if no step remains.
+// up. A last line that is no JSON is what a run left that was killed, and is
+// left out. DataLoss if no step remains, or where a number is not above 0.
 absl::StatusOr<RunMeasurement> ReadMetrics(const std::string& path,
                                            int64_t skip);
 

@@ -100,6 +100,8 @@ TEST_F(MeasurementsTest, MetricsAreMediansAfterTheFirstSteps) {
   EXPECT_DOUBLE_EQ(run.seconds, 2.0);
   EXPECT_DOUBLE_EQ(run.tokens_per_second, 50.0);
   EXPECT_DOUBLE_EQ(run.tflops, 5.0);
+  EXPECT_DOUBLE_EQ(run.tokens, 100.0);
+  EXPECT_EQ(run.half_line, 0);
   EXPECT_DOUBLE_EQ(run.memory_gib, 3.0);
   OCTET_ASSERT_OK_AND_ASSIGN(const RunMeasurement even, ReadMetrics(path, 2));
   EXPECT_DOUBLE_EQ(even.seconds, 2.5);
@@ -108,6 +110,30 @@ TEST_F(MeasurementsTest, MetricsAreMediansAfterTheFirstSteps) {
   EXPECT_THAT(ReadMetrics(Write("{\"step\":1}\n"), 0),
               StatusIs(kLoss, HasSubstr(":1")));
   EXPECT_THAT(ReadMetrics(Write("nonsense\n"), 0), StatusIs(kLoss));
+}
+
+TEST_F(MeasurementsTest, MetricsOfAKilledRun) {
+  const std::string half = "{\"step\":2,\"seco";
+  OCTET_ASSERT_OK_AND_ASSIGN(const RunMeasurement run,
+                             ReadMetrics(Write(Step(1, 2.0, 1) + half), 0));
+  EXPECT_EQ(run.steps, 1);
+  EXPECT_EQ(run.half_line, 2);
+  EXPECT_THAT(ReadMetrics(Write(half + "\n" + Step(2, 2.0, 1)), 0),
+              StatusIs(kLoss, HasSubstr(":1")));
+  EXPECT_THAT(ReadMetrics(Write(half), 0), StatusIs(kLoss));
+}
+
+TEST_F(MeasurementsTest, MetricsAreAboveZero) {
+  for (const std::string seconds : {"0", "-1"}) {
+    const std::string step = "{\"seconds\":" + seconds +
+                             ",\"tokens_per_second\":1,\"tflops\":1,"
+                             "\"memory_gib\":1}\n";
+    EXPECT_THAT(ReadMetrics(Write(Step(1, 1.0, 1) + step + step), 0),
+                StatusIs(kLoss, HasSubstr(":2: seconds is " + seconds)));
+  }
+  // Also in a step that does not count.
+  EXPECT_THAT(ReadMetrics(Write(Step(1, 1.0, 0) + Step(2, 1.0, 1)), 1),
+              StatusIs(kLoss, HasSubstr(":1: memory_gib is 0")));
 }
 
 }  // namespace

@@ -200,6 +200,18 @@ TOML
 run model --hardware=card.toml --html=page.html
 [ $status = 0 ] && grep -Eq '^tensorwise .* unknown ' out && ! grep -q ' of 0 GiB' page.html &&
   grep -q 'Peak memory, the GPU.*s is unknown' page.html && ! grep -q 'too much' page.html || fail "memory that is not known"
+# A killed run's half line; numbers that are none; steps of another size.
+{ cat run.jsonl && printf '{"step":8,"seco'; } >half.jsonl
+run compare half.jsonl
+[ $status = 0 ] && grep -q 'half.jsonl:8 is half a line' err && grep -q 'median of 2 steps' out || fail "half a line"
+sed '3s/.$//' run.jsonl >broken.jsonl
+refuses 1 'broken.jsonl:3' compare broken.jsonl --html=new.html
+for seconds in 0 -1; do
+  sed "2s/0.53/$seconds/" run.jsonl >zero.jsonl
+  refuses 1 "zero.jsonl:2: seconds is $seconds, expected a positive number" compare zero.jsonl --html=new.html
+done
+refuses 2 'run.jsonl has 8192 tokens a step, and the job 16384: --batch=2' compare run.jsonl --batch=2 --html=new.html
+refuses 2 'the job 65536' compare run.jsonl --ranks=8 --html=new.html
 refuses 1 'run.jsonl: has 7 steps, of which 9 are skipped' compare run.jsonl --skip=9 --html=new.html
 refuses 1 'new.json' compare new.json
 refuses 1 'one.csv:1: no column' compare one.csv --html=new.html
