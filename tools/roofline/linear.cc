@@ -276,7 +276,7 @@ const RooflineCommand& LinearCommand() {
                    PageUsage(),
                    "\nexamples:\n"
                    "  roofline linear --shapes=llama3_8b --html=8b.html\n"
-                   "  roofline linear --hardware=B200 --recipe=blockwise "
+                   "  roofline linear --hardware=B200 --recipe=mxfp8 "
                    "--shapes=16384x8192x7168\n"
                    "  roofline linear --format=csv --outfile=sweep.csv\n"
                    "  roofline linear --cost_model=head --recipe=rowwise "

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -175,6 +176,76 @@ absl::Status SetRates(const CommandLine& line, LinearSetup* setup) {
   return absl::OkStatus();
 }
 
+bool IsFile(const CommandLine& line) {
+  return absl::EndsWith(line.Get("hardware", ""), ".toml");
+}
+
+// What the recipe needs of the card and a card that is built in lacks; "": it
+// lacks nothing. cuBLASLt has 128x128 scales on compute capability 9.0 alone,
+// and the tensor cores that take 1x32 scales are those that have 4-bit floats.
+std::string LackOf(const std::string& recipe,
+                   const roofline::Hardware& hardware) {
+  if (recipe == "mxfp8" && hardware.fp4_flops <= 0) {
+    return "products with 1x32 scales, which are of Blackwell (B200, GB200)";
+  }
+  const bool is_hopper = absl::StartsWith(hardware.name, "H100") ||
+                         absl::StartsWith(hardware.name, "H200");
+  if (recipe == "blockwise" && !is_hopper) {
+    return "products with 128x128 scales, which are of Hopper (H100, H200)";
+  }
+  return "";
+}
+
+// A file's card is its owner's affair: such a recipe is noted, not refused.
+absl::Status CheckCard(const CommandLine& line, LinearSetup* setup) {
+  if (setup->options.model != CostModel::kOctet) return absl::OkStatus();
+  const std::string& recipe = setup->options.recipe;
+  const std::string lack = LackOf(recipe, setup->hardware);
+  if (lack.empty()) return absl::OkStatus();
+  if (IsFile(line)) {
+    setup->caveat = absl::StrCat("not checked: whether ", setup->hardware.name,
+                                 " has ", lack);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--recipe=", recipe, ": ", setup->hardware.name, " has no ", lack,
+      "; choose another recipe or card (a card's own FILE.toml is not "
+      "checked)"));
+}
+
+// The products' modes that have no measured rate, and "memory".
+std::vector<std::string> NotCalibrated(const LinearSetup& setup) {
+  std::vector<std::string> names;
+  for (const std::string& recipe :
+       {std::string("bf16"), setup.options.recipe}) {
+    roofline::LinearOptions options = setup.options;
+    options.recipe = recipe;
+    if (recipe == "bf16") options.gather = roofline::Gather::kNone;
+    const auto kernels = LinearCost(options);
+    if (!kernels.ok()) continue;  // said where the model is made
+    for (const roofline::KernelCost& kernel : *kernels) {
+      if (kernel.part == "gemm" && setup.lookups == nullptr &&
+          setup.hardware.gemm_flops.count(kernel.mode) == 0 &&
+          !absl::c_linear_search(names, kernel.mode)) {
+        names.push_back(kernel.mode);
+      }
+    }
+  }
+  if (setup.hardware.copy_rate <= 0) names.push_back("memory");
+  return names;
+}
+
+std::string RatesText(const LinearSetup& setup) {
+  const absl::string_view shares = "peak times achievable share";
+  if (setup.bound.rates != roofline::Rates::kCalibrated) {
+    return std::string(shares);
+  }
+  const std::vector<std::string> rest = NotCalibrated(setup);
+  if (rest.empty()) return "calibrated";
+  return absl::StrCat("calibrated, but ", absl::StrJoin(rest, ", "), ": ",
+                      shares);
+}
+
 }  // namespace
 
 const std::vector<FlagSpec>& HardwareFlags() {
@@ -265,7 +336,7 @@ absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
                                               CostModel model) {
   const bool is_ours = model == CostModel::kOctet;
   const std::string name = line.Get("hardware", is_ours ? kOurs : kTorchaos);
-  if (absl::EndsWith(name, ".toml")) return roofline::ReadHardware(name);
+  if (IsFile(line)) return roofline::ReadHardware(name);
   absl::StatusOr<roofline::Hardware> hardware =
       is_ours ? roofline::FindHardware(name)
               : roofline::TorchaoHardware(model, name);
@@ -283,15 +354,14 @@ absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
 }
 
 std::string LinearSetup::ToString() const {
-  const bool is_calibrated = bound.rates == roofline::Rates::kCalibrated;
   std::string text = absl::StrFormat(
       "%s: %.4g TFLOP/s bf16, %.4g fp8 (dense), %.4g TB/s; rates: %s\n",
       hardware.name, hardware.bf16_flops * 1e-12, hardware.fp8_flops * 1e-12,
-      hardware.memory_rate * 1e-12,
-      is_calibrated ? "calibrated" : "peak times achievable share");
+      hardware.memory_rate * 1e-12, RatesText(*this));
   absl::StrAppend(&text, "recipe ", options.recipe, ", cost model ",
                   roofline::CostModelName(options.model), ", GEMM times ",
                   lookups != nullptr ? "measured" : "by roofline", "\n");
+  if (!caveat.empty()) absl::StrAppend(&text, caveat, "\n");
   return text;
 }
 
@@ -308,6 +378,7 @@ absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
   LinearSetup setup;
   OCTET_ASSIGN_OR_RETURN(setup.options, OptionsOf(line, model));
   OCTET_ASSIGN_OR_RETURN(setup.hardware, HardwareOf(line, model));
+  OCTET_RETURN_IF_ERROR(CheckCard(line, &setup));
   OCTET_RETURN_IF_ERROR(SetRates(line, &setup));
   OCTET_RETURN_IF_ERROR(SetGemmTimes(line, default_strategy, &setup));
   return setup;

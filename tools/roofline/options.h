@@ -47,6 +47,9 @@ struct LinearSetup {
   // Null where GEMM times come from the roofline.
   std::shared_ptr<GemmLookups> lookups;
 
+  // What could not be checked of a card's own file; "": nothing.
+  std::string caveat;
+
   // "H200, calibrated rates; model octet, recipe tensorwise; ..."
   std::string ToString() const;
 };

@@ -252,6 +252,7 @@ for model in octet pr668 pr1789 head; do
   for recipe in $(sed -n "s/^ *$model  *\\(bf16.*\\)/\\1/p" help | tr -d ,); do
     gpu=
     [ $model$recipe = headmxfp4_cutlass ] && gpu=--hardware=B200
+    [ $model$recipe = octetmxfp8 ] && gpu=--hardware=B200
     # shellcheck disable=SC2086
     prints "^recipe $recipe, cost model $model" linear --cost_model=$model --recipe="$recipe" --shapes=pow2 $gpu
   done
@@ -280,6 +281,17 @@ prints '^My card, one: 100 TFLOP/s bf16, 200 fp8' linear --hardware=mine.toml --
 sed 's/100.0/"fast"/' mine.toml >wrong.toml
 refuses 2 'wrong.toml:2' linear --hardware=wrong.toml
 refuses 1 'missing.toml' linear --hardware=missing.toml
+
+# What a card lacks is refused; a file's card is not.
+refuses 2 'H200 has no products with 1x32 scales' linear --recipe=mxfp8
+refuses 2 'RTX 5090 has no products with 128x128 scales' breakeven --recipe=blockwise --hardware='RTX 5090'
+prints '^recipe blockwise' linear --recipe=blockwise --hardware='H100 NVL' --shapes=pow2
+prints '^not checked: whether My card, one has products with 1x32' linear --recipe=mxfp8 --hardware=mine.toml --shapes=pow2
+
+# Rates that are not measured are named.
+prints 'rates: calibrated$' linear --shapes=pow2
+(cat mine.toml; printf '[gemm_tflops]\nbf16 = 80.0\ntensor_fast = 150.0\n') >part.toml
+prints 'rates: calibrated, but tensor, memory: peak times achievable share$' linear --hardware=part.toml --shapes=pow2
 
 # Wrong command lines: 2, the flag and the value.
 refuses 2 'no command'
