@@ -40,8 +40,10 @@ std::string OutputUsage() {
   return "  --format=text|csv|json   how the table is printed\n"
          "  --outfile=FILE           writes it there instead: csv, or json or "
          "text by the\n"
-         "                           name's end (.json, .txt); a word does the "
-         "same\n";
+         "                           name's end (.json, .txt); a word that "
+         "ends "
+         "in one of the\n"
+         "                           three does the same\n";
 }
 
 std::vector<FlagSpec> JoinFlags(const std::vector<std::vector<FlagSpec>>& all) {
@@ -70,10 +72,21 @@ absl::StatusOr<RooflineOutput> Deliver(const CommandLine& line,
       "", absl::StrCat("wrote ", table.rows().size(), " rows to ", path, "\n")};
 }
 
-absl::Status NoWords(const CommandLine& line, absl::string_view command) {
+absl::Status CheckOutfileWord(const CommandLine& line, absl::string_view flag) {
   if (line.words.empty()) return absl::OkStatus();
+  const std::string& word = line.words[0];
+  for (const char* end : {".csv", ".json", ".txt"}) {
+    if (absl::EndsWith(word, end)) return OutfileOf(line).status();
+  }
+  if (absl::EndsWith(word, ".html")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unexpected argument \"", word, "\": --html=", word, " writes a page"));
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat(command, " takes no argument \"", line.words[0], "\""));
+      absl::StrCat("unexpected argument \"", word,
+                   "\", which ends in none of .csv, .json, "
+                   ".txt: did you mean --",
+                   flag, "=", word, ", or --outfile=", word, "?"));
 }
 
 }  // namespace octet::tools

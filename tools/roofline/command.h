@@ -42,13 +42,15 @@ std::vector<FlagSpec> JoinFlags(const std::vector<std::vector<FlagSpec>>& all);
 
 // Prints the table as --format says (text, csv, json; text: `above` first), or
 // writes it to --outfile, whole or not at all, as csv unless --format or the
-// name's end (.json, .txt) says otherwise. A word may stand for --outfile.
+// name's end (.json, .txt) says otherwise. A word may stand for --outfile;
+// subcommands check it first.
 absl::StatusOr<RooflineOutput> Deliver(const CommandLine& line,
                                        absl::string_view above,
                                        const Table& table);
 
-// InvalidArgument naming the word, for commands that take none.
-absl::Status NoWords(const CommandLine& line, absl::string_view command);
+// A word is an output only if it ends in .csv, .json or .txt, so that what was
+// meant as the value of --`flag` writes no file. Before anything is written.
+absl::Status CheckOutfileWord(const CommandLine& line, absl::string_view flag);
 
 }  // namespace octet::tools
 

@@ -331,8 +331,9 @@ absl::StatusOr<RooflineOutput> RunCompare(const CommandLine& line) {
   if (absl::EndsWith(path, ".json") || absl::EndsWith(path, ".csv")) {
     return RunLayers(line, path);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, " ends in none of .jsonl, .json, .csv"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      " ends in none of .jsonl, .json, .csv; a run's model is --model=NAME"));
 }
 
 }  // namespace

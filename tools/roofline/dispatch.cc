@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/roofline/dispatch.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -8,7 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "base/edit_distance.h"
 #include "tools/roofline/breakeven.h"
 #include "tools/roofline/command.h"
 #include "tools/roofline/compare.h"
@@ -73,6 +76,48 @@ CommandResult Run(const RooflineCommand& command,
   return {1, "", absl::StrCat("roofline: ", output.status().message(), "\n")};
 }
 
+// A flag of torchao's script among them.
+bool HasTorchaoFlag(absl::Span<const std::string> arguments) {
+  static const auto& names =
+      *new std::vector<std::string>{"gemm_time_strategy",
+                                    "gemm_benchmarks_file",
+                                    "model_torch_compile_limitations",
+                                    "scaling_type_input",
+                                    "scaling_type_weight",
+                                    "scaling_type_grad_output",
+                                    "do_benchmarks",
+                                    "shape_gen_name",
+                                    "gemm_cache_filename",
+                                    "n_limit",
+                                    "float8_recipe_name",
+                                    "mx_recipe_name",
+                                    "enable_fusion_modeling"};
+  for (const std::string& argument : arguments) {
+    if (!absl::StartsWith(argument, "--")) continue;
+    const std::string name = absl::StrReplaceAll(
+        argument.substr(2, argument.find('=') - 2), {{"-", "_"}});
+    if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+  }
+  return false;
+}
+
+// The subcommand that the word may be a typo of, or null.
+const RooflineCommand* NearCommand(const std::string& word) {
+  for (const RooflineCommand* command : Commands()) {
+    if (IsNear(command->name, word)) return command;
+  }
+  return nullptr;
+}
+
+CommandResult NoCommand(const std::string& word) {
+  std::string message = absl::StrCat("no command \"", word, "\"");
+  if (const RooflineCommand* near = NearCommand(word)) {
+    absl::StrAppend(&message, "; did you mean ", near->name,
+                    ", or --outfile=", word, " as of torchao's script?");
+  }
+  return Usage(message, "");
+}
+
 }  // namespace
 
 CommandResult RunRoofline(absl::Span<const std::string> arguments) {
@@ -82,12 +127,14 @@ CommandResult RunRoofline(absl::Span<const std::string> arguments) {
   for (const RooflineCommand* command : Commands()) {
     if (command->name == first) return Run(*command, arguments.subspan(1));
   }
-  // A file of any name; no subcommand has such letters.
+  // No subcommand has such letters. Another name is torchao's OUTFILE if flags
+  // of its script follow, unless it looks like a subcommand mistyped.
   if (first.find_first_of("./") != std::string::npos ||
-      absl::StartsWith(first, "--")) {
+      absl::StartsWith(first, "--") ||
+      (NearCommand(first) == nullptr && HasTorchaoFlag(arguments.subspan(1)))) {
     return Run(TorchaoCommand(), arguments);
   }
-  return Usage(absl::StrCat("no command \"", first, "\""), "");
+  return NoCommand(first);
 }
 
 }  // namespace octet::tools

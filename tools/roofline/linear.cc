@@ -227,6 +227,7 @@ absl::StatusOr<RooflineOutput> Report(const CommandLine& line,
 }
 
 absl::StatusOr<RooflineOutput> RunLinear(const CommandLine& line) {
+  OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "shapes"));
   OCTET_ASSIGN_OR_RETURN(const LinearSetup setup,
                          SetupOf(line, CostModel::kOctet, "roofline"));
   OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, "sweep"));

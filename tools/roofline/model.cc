@@ -153,6 +153,7 @@ std::string Above(const JobSetup& setup, const std::vector<ModelRow>& rows) {
 }
 
 absl::StatusOr<RooflineOutput> RunModel(const CommandLine& line) {
+  OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "model"));
   OCTET_ASSIGN_OR_RETURN(const JobSetup setup,
                          JobSetupOf(line, "bf16,tensorwise"));
   OCTET_ASSIGN_OR_RETURN(const std::vector<ModelRow> rows, RowsOf(setup));

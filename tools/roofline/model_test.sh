@@ -120,6 +120,18 @@ refuses 2 'A100' model --hardware=A100 --html=new.html
 echo '{"model_type": "llama"' >broken.json
 refuses 1 'broken.json' model --model=broken.json --html=new.html
 
+# A word that names no table is no output.
+refuses 2 'did you mean --model=llama3_70b, or --outfile=llama3_70b?' model llama3_70b --html=new.html
+for command in linear breakeven; do
+  refuses 2 'did you mean --shapes=llama3_70b' $command llama3_70b --html=new.html
+done
+refuses 2 'did you mean --recipe=rowwise' symbolic rowwise
+refuses 2 'llama3_70b ends in none of .jsonl' compare llama3_70b
+refuses 2 '--html=new.html writes a page' model new.html
+[ ! -e llama3_70b ] && [ ! -e rowwise ] || fail "a stray word wrote a file"
+run model word.csv --model=llama3_70b
+[ $status = 0 ] && grep -q '^bf16,1,' word.csv || fail "model word.csv"
+
 # --- the page of linear ---------------------------------------------------------------------
 # page NAMES: page.html is well-formed, holds every number of the table in out, and these pictures exist.
 page() {

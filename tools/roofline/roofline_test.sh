@@ -295,7 +295,16 @@ prints 'rates: calibrated, but tensor, memory: peak times achievable share$' lin
 
 # Wrong command lines: 2, the flag and the value.
 refuses 2 'no command'
-refuses 2 'no command "linaer"' linaer
+refuses 2 'no command "linaer"; did you mean linear, ' linaer
+refuses 2 'no command "linaer"' linaer --gemm_time_strategy=roofline
+refuses 2 'no command "noext"' noext
+refuses 2 'no command "noext"' noext --shapes=pow2
+[ ! -e linaer ] && [ ! -e noext ] || fail "a mistyped command wrote a file"
+# torchao's OUTFILE of any name.
+run noext --gemm_time_strategy=roofline
+[ $status = 0 ] && head -n 1 noext | grep -q '^,M,K,N,bf16_time_s,' || fail "roofline noext --gemm_time_strategy=roofline"
+run other --gemm-time-strategy roofline
+cmp -s noext other || fail "roofline other --gemm-time-strategy roofline"
 refuses 2 'known are H100 SXM' linear --hardware=FooGPU
 refuses 2 '--K is missing' linear --M=4096
 refuses 2 '--M=0 is no whole number' linear --M=0 --K=1 --N=1

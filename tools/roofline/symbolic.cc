@@ -104,6 +104,7 @@ absl::StatusOr<std::optional<roofline::Sizes>> SizesOf(
 }
 
 absl::StatusOr<RooflineOutput> RunSymbolic(const CommandLine& line) {
+  OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "recipe"));
   OCTET_ASSIGN_OR_RETURN(
       const LinearSetup setup,
       SetupOf(line, roofline::CostModel::kOctet, "roofline"));
