@@ -50,8 +50,8 @@ absl::StatusOr<double> FlopRate(absl::string_view mode,
   const double peak = fp4 ? hardware.fp4_flops : hardware.fp8_flops;
   if (peak <= 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "roofline: ", hardware.name, " has no ",
-        fp4 ? "4-bit floating point" : "float8", ", which ", mode, " needs"));
+        hardware.name, " has no ", fp4 ? "4-bit floating point" : "float8",
+        ": choose --recipe=bf16 or another card"));
   }
   return peak * hardware.fp8_share;
 }
@@ -70,17 +70,18 @@ absl::StatusOr<double> WireSeconds(const KernelCost& kernel, double bytes,
   if (bytes <= 0 || kernel.ranks <= 1) return 0.0;
   const auto needs = [&](absl::string_view field) {
     return absl::InvalidArgumentError(
-        absl::StrCat("roofline: ", hardware.name, " has no ", field, ", which ",
-                     kernel.ranks, " ranks need"));
+        absl::StrCat(hardware.name, " has no ", field, ", which ", kernel.ranks,
+                     " ranks need: add it to the card's file"));
   };
   if (hardware.gpus_per_node > 1 && hardware.nvlink_rate <= 0) {
-    return needs("nvlink_rate");
+    return needs("nvlink_gigabytes_per_second");
   }
   const int64_t node = std::min<int64_t>(hardware.gpus_per_node, kernel.ranks);
   double seconds =
       node > 1 ? bytes / (hardware.nvlink_rate * hardware.link_share) : 0;
   if (kernel.ranks > node) {
-    if (hardware.network_rate <= 0) return needs("network_rate");
+    if (hardware.network_rate <= 0)
+      return needs("network_gigabytes_per_second");
     const double ranks = static_cast<double>(kernel.ranks);
     const double local = static_cast<double>(node);
     const double whole = bytes * ranks / (ranks - 1);

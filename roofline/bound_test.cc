@@ -125,15 +125,17 @@ TEST(BoundKernel, WiresInsideANodeAndBetween) {
   const KernelBound between = Kernel(AllGatherCost(kK * kN, 2, 8), sizes, h);
   EXPECT_DOUBLE_EQ(between.wire_seconds, 1e6 / 4 / 5e6);
   h.network_rate = 0;
-  EXPECT_THAT(BoundKernel(AllGatherCost(kK * kN, 2, 8), sizes,
-                          CostModel::kOctet, h, {}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no network_rate, which 8 ranks need")));
+  EXPECT_THAT(
+      BoundKernel(AllGatherCost(kK * kN, 2, 8), sizes, CostModel::kOctet, h,
+                  {}),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("no network_gigabytes_per_second, which 8 ranks need")));
   h.nvlink_rate = 0;
   EXPECT_THAT(BoundKernel(AllGatherCost(kK * kN, 2, 4), sizes,
                           CostModel::kOctet, h, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no nvlink_rate")));
+                       HasSubstr("no nvlink_gigabytes_per_second")));
   EXPECT_EQ(Kernel(AllGatherCost(kK * kN, 2, 1), sizes, h).wire_seconds, 0);
 }
 

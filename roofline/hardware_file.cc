@@ -355,6 +355,16 @@ std::string HardwareToml(const Hardware& hardware) {
   return text;
 }
 
+std::string HardwareFileKeys() {
+  std::string keys = "name, aliases";
+  for (const Field& field : kFields) absl::StrAppend(&keys, ", ", field.key);
+  absl::StrAppend(&keys, ", ", kGpusPerNode);
+  for (const Table& table : kTables) {
+    absl::StrAppend(&keys, ", [", table.key, "]");
+  }
+  return absl::StrCat(keys, ", [sources]");
+}
+
 absl::StatusOr<Hardware> ReadHardware(const std::string& path) {
   OCTET_ASSIGN_OR_RETURN(const std::string text, io::ReadFile(path));
   return ParseHardware(text, path);

@@ -35,6 +35,9 @@ std::string HardwareToml(const Hardware& hardware);
 
 absl::StatusOr<Hardware> ReadHardware(const std::string& path);
 
+// Every key of such a file, "bf16_tflops, fp8_tflops, ...".
+std::string HardwareFileKeys();
+
 // Whole or not at all.
 absl::Status WriteHardware(const Hardware& hardware, const std::string& path);
 

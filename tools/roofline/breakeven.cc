@@ -263,6 +263,7 @@ absl::StatusOr<RooflineOutput> PlaneReport(const CommandLine& line,
 
 absl::StatusOr<RooflineOutput> RunBreakeven(const CommandLine& line) {
   OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "shapes"));
+  OCTET_RETURN_IF_ERROR(CheckPagePath(line));
   OCTET_ASSIGN_OR_RETURN(
       const LinearSetup setup,
       SetupOf(line, roofline::CostModel::kOctet, "roofline"));

@@ -3,14 +3,19 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "roofline/bound.h"
 #include "roofline/cost.h"
+#include "roofline/hardware_file.h"
 #include "roofline/report/page.h"
 #include "tools/roofline/linear_page.h"
 #include "tools/roofline/options.h"
@@ -24,6 +29,9 @@ namespace {
 using roofline::CostModel;
 using roofline::LinearBound;
 
+constexpr size_t kOurColumns = 16;
+constexpr size_t kOtherColumn = 9;  // and communication after it
+
 // "roofline", "measured", or "interpolated" where one of the three was.
 std::string GemmSource(const GemmLookups* lookups, const GemmLookups& before) {
   if (lookups == nullptr) return "roofline";
@@ -31,27 +39,52 @@ std::string GemmSource(const GemmLookups* lookups, const GemmLookups& before) {
                                                      : "measured";
 }
 
-Table OurTable() {
-  return Table({{"layer", CellStyle::kText},
-                {"M", CellStyle::kWhole},
-                {"K", CellStyle::kWhole},
-                {"N", CellStyle::kWhole},
-                {"count", CellStyle::kDataOnly},
-                {"bf16_gemm_s", CellStyle::kDataOnly},
-                {"bf16_s", CellStyle::kSeconds, "bf16 us"},
-                {"fp8_gemm_s", CellStyle::kSeconds, "fp8 gemm us"},
-                {"fp8_overhead_s", CellStyle::kSeconds, "casts us"},
-                {"fp8_other_s", CellStyle::kDataOnly},
-                {"fp8_exposed_communication_s", CellStyle::kDataOnly},
-                {"fp8_s", CellStyle::kSeconds, "fp8 us"},
-                {"speedup", CellStyle::kRatio},
-                {"limit", CellStyle::kText},
-                {"gemm_times", CellStyle::kText, "GEMM times"},
-                {"reason", CellStyle::kText, "why not"}});
+// Which sizes cuBLASLt's float8 products have filled up; "": none.
+std::string PaddingOf(const LinearSetup& setup, const roofline::Sizes& sizes) {
+  if (setup.options.recipe == "bf16") return "";
+  std::vector<absl::string_view> names;
+  if (sizes.m % 16 != 0) names.push_back("M");
+  if (sizes.k % 16 != 0) names.push_back("K");
+  if (sizes.n % 16 != 0) names.push_back("N");
+  if (names.empty()) return "";
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      names.size() == 1 ? " is" : " are",
+                      " no multiple of 16: padded inside");
+}
+
+// Text shows the columns after the casts only where they are not all zero, so
+// that those shown add up.
+Table OurTable(const std::vector<std::vector<Cell>>& rows) {
+  const auto style = [&](size_t column) {
+    const bool is_used = absl::c_any_of(rows, [&](const auto& row) {
+      const double* seconds = std::get_if<double>(&row[column]);
+      return seconds != nullptr && *seconds > 0;
+    });
+    return is_used ? CellStyle::kSeconds : CellStyle::kDataOnly;
+  };
+  Table table(
+      {{"layer", CellStyle::kText},
+       {"M", CellStyle::kWhole},
+       {"K", CellStyle::kWhole},
+       {"N", CellStyle::kWhole},
+       {"count", CellStyle::kDataOnly},
+       {"bf16_gemm_s", CellStyle::kDataOnly},
+       {"bf16_s", CellStyle::kSeconds, "bf16 us"},
+       {"fp8_gemm_s", CellStyle::kSeconds, "fp8 gemm us"},
+       {"fp8_overhead_s", CellStyle::kSeconds, "casts us"},
+       {"fp8_other_s", style(kOtherColumn), "other us"},
+       {"fp8_exposed_communication_s", style(kOtherColumn + 1), "wire us"},
+       {"fp8_s", CellStyle::kSeconds, "fp8 us"},
+       {"speedup", CellStyle::kRatio},
+       {"limit", CellStyle::kText},
+       {"gemm_times", CellStyle::kText, "GEMM times"},
+       {"reason", CellStyle::kText, "why not"}});
+  for (const auto& row : rows) table.AddRow(row);
+  return table;
 }
 
 std::vector<Cell> OurRow(const LayerShape& shape, const LinearBound& b,
-                         std::string gemm_source) {
+                         std::string gemm_source, std::string padding) {
   return {shape.layer,
           shape.sizes.m,
           shape.sizes.k,
@@ -67,15 +100,15 @@ std::vector<Cell> OurRow(const LayerShape& shape, const LinearBound& b,
           b.speedup,
           std::string(roofline::LimitName(b.limit)),
           std::move(gemm_source),
-          std::string()};
+          std::move(padding)};
 }
 
 // A shape that has no result keeps the columns, and says why.
-std::vector<Cell> RowWithoutResult(const Table& table, const LayerShape& shape,
+std::vector<Cell> RowWithoutResult(const LayerShape& shape,
                                    absl::string_view reason) {
   std::vector<Cell> row = {shape.layer, shape.sizes.m, shape.sizes.k,
                            shape.sizes.n, shape.count};
-  row.resize(table.columns().size());
+  row.resize(kOurColumns);
   row.back() = std::string(reason);
   return row;
 }
@@ -147,21 +180,22 @@ absl::StatusOr<Table> OurResults(const LinearSetup& setup,
                                  const std::vector<LayerShape>& shapes,
                                  Counts* counts) {
   OCTET_ASSIGN_OR_RETURN(const roofline::LinearModel model, ModelOf(setup));
-  Table table = OurTable();
+  std::vector<std::vector<Cell>> rows;
   for (const LayerShape& shape : shapes) {
     const GemmLookups before =
         setup.lookups == nullptr ? GemmLookups{} : *setup.lookups;
     const absl::StatusOr<LinearBound> bound = model.Bound(shape.sizes);
     if (!bound.ok()) {
       if (counts->failed++ == 0) counts->first_error = bound.status();
-      table.AddRow(RowWithoutResult(table, shape, bound.status().message()));
+      rows.push_back(RowWithoutResult(shape, bound.status().message()));
       continue;
     }
     if (bound->speedup > 1.0) ++counts->faster;
-    table.AddRow(
-        OurRow(shape, *bound, GemmSource(setup.lookups.get(), before)));
+    rows.push_back(OurRow(shape, *bound,
+                          GemmSource(setup.lookups.get(), before),
+                          PaddingOf(setup, shape.sizes)));
   }
-  return table;
+  return OurTable(rows);
 }
 
 absl::StatusOr<Table> TorchaoResults(const LinearSetup& setup,
@@ -228,6 +262,7 @@ absl::StatusOr<RooflineOutput> Report(const CommandLine& line,
 
 absl::StatusOr<RooflineOutput> RunLinear(const CommandLine& line) {
   OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "shapes"));
+  OCTET_RETURN_IF_ERROR(CheckPagePath(line));
   OCTET_ASSIGN_OR_RETURN(const LinearSetup setup,
                          SetupOf(line, CostModel::kOctet, "roofline"));
   OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, "sweep"));
@@ -261,9 +296,26 @@ absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
       const LinearSetup setup,
       SetupOf(line, is_later ? CostModel::kHead : CostModel::kPr668,
               is_later ? "roofline" : "benchmarks"));
+  if (!line.Has("shape_gen_name")) {
+    OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, is_later ? "pow2" : "sweep"));
+  }
   CommandLine with_format = line;
   with_format.flags.emplace("format", "csv");  // whatever the file's name
   return Report(with_format, setup, is_later ? "pow2" : "sweep");
+}
+
+// A line for every few.
+std::string IndentedKeys() {
+  std::string text, row;
+  for (const absl::string_view key :
+       absl::StrSplit(roofline::HardwareFileKeys(), ", ")) {
+    if (row.size() + key.size() > 76) {
+      absl::StrAppend(&text, " ", row, ",\n");
+      row.clear();
+    }
+    absl::StrAppend(&row, row.empty() ? " " : ", ", key);
+  }
+  return absl::StrCat(text, " ", row, "\n");
 }
 
 }  // namespace
@@ -275,6 +327,11 @@ const RooflineCommand& LinearCommand() {
                  PageFlags()}),
       absl::StrCat(ShapeUsage(), HardwareUsage(), ModelUsage(), OutputUsage(),
                    PageUsage(),
+                   "\ndefaults: --shapes=sweep --hardware=H200 "
+                   "--recipe=tensorwise --cost_model=octet\n"
+                   "\na card's FILE.toml has, of these keys, at least name, "
+                   "bf16_tflops and\nmemory_gigabytes_per_second:\n",
+                   IndentedKeys(),
                    "\nexamples:\n"
                    "  roofline linear --shapes=llama3_8b --html=8b.html\n"
                    "  roofline linear --hardware=B200 --recipe=mxfp8 "

@@ -89,6 +89,10 @@ absl::StatusOr<roofline::LinearOptions> OptionsOf(const CommandLine& line,
                        ? roofline::Gather::kFp8
                    : gather == "bf16" ? roofline::Gather::kBf16
                                       : roofline::Gather::kNone;
+  // One rank has all of it; the other models say that they have no gather.
+  if (options.ranks == 1 && model == CostModel::kOctet) {
+    options.gather = roofline::Gather::kNone;
+  }
   return options;
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/roofline/page.h"
 
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -47,8 +51,24 @@ roofline::RooflinePlot PlotOf(const roofline::Hardware& hardware,
   return plot;
 }
 
+absl::Status CheckPagePath(const CommandLine& line) {
+  const std::string table =
+      line.words.empty() ? line.Get("outfile", "") : line.words[0];
+  const std::string page = line.Get("html", "");
+  if (table.empty() || page.empty()) return absl::OkStatus();
+  const auto plain = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path),
+                                             ignored);
+  };
+  if (plain(table) != plain(page)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--html=", page, " is the table's file too: ", table));
+}
+
 absl::Status WritePage(const CommandLine& line, const roofline::Report& report,
                        RooflineOutput* output) {
+  OCTET_RETURN_IF_ERROR(CheckPagePath(line));
   for (const char* flag : {"html", "svg"}) {
     if (line.Has(flag) && line.Get(flag, "").empty()) {
       return absl::InvalidArgumentError(

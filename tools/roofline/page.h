@@ -23,6 +23,9 @@ const std::vector<FlagSpec>& PageFlags();
 std::string PageUsage();
 bool WantsPage(const CommandLine& line);
 
+// Refuses one file for the table and the page; before either is written.
+absl::Status CheckPagePath(const CommandLine& line);
+
 // "roofline model --batch=2": the flags in the order of their names.
 std::string CommandText(absl::string_view name, const CommandLine& line);
 

@@ -293,6 +293,50 @@ prints 'rates: calibrated$' linear --shapes=pow2
 (cat mine.toml; printf '[gemm_tflops]\nbf16 = 80.0\ntensor_fast = 150.0\n') >part.toml
 prints 'rates: calibrated, but tensor, memory: peak times achievable share$' linear --hardware=part.toml --shapes=pow2
 
+# Sizes that are filled up are said; the numbers stay.
+prints '^ +16 +16 +15 .*roofline +N is no multiple of 16: padded inside$' linear --shapes=16x16x15,32x16x16
+grep -Eq '^ +32 +16 +16 .*roofline$' out || fail "a padding that is none"
+prints ',"K, N are no multiple of 16: padded inside"$' linear --shapes=16x8x15 --format=csv
+prints '^ +16 +16 +15 .*roofline$' linear --shapes=16x16x15 --recipe=bf16
+
+# The text's parts add up to the whole.
+sums() {
+  prints 'casts us.*  fp8 us' linear --shapes=4096x4096x4096 "$@"
+  tail -n 1 out | awk '{ for (i = 5; $(i + 2) !~ /^[a-z]/; ++i) sum += $i; exit !(sum > 0 && (sum - $i) ^ 2 < 1e-4) }' ||
+    fail "linear $*: columns do not add up"
+}
+sums
+sums --norm
+grep -q 'other us' out || fail "the norm has no column"
+sums --norm --gather=bf16 --ranks=64
+sums --gather=bf16 --ranks=64 --nooverlap_communication
+grep -q 'wire us' out && ! grep -q 'other us' out || fail "communication has no column"
+prints '^layer' linear --shapes=pow2
+cp out alone.txt
+for gather in bf16 fp8; do
+  prints '^layer' linear --shapes=pow2 --gather=$gather --ranks=1
+  cmp -s out alone.txt || fail "--gather=$gather costs one rank something"
+done
+refuses 2 'gather' linear --cost_model=pr668 --gather=bf16
+
+# One file for two things, and flags of other shapes.
+refuses 2 'is the table' linear --outfile=new.csv --html=./new.csv
+refuses 2 'is the table' linear new.csv --html=new.csv
+refuses 2 'is the table' breakeven --outfile=new.csv --html=new.csv
+refuses 2 '--min_size=512 is of --shapes=sweep' linear --min_size=512 --shapes=llama3_8b
+refuses 2 '--min_size=512 is of --shapes=sweep' new.csv --gemm_time_strategy=roofline --min_size=512 --shapes=llama3_8b
+for command in linear breakeven; do refuses 2 '--tokens=5 is of a model' $command --tokens=5 --shapes=16x16x16; done
+
+# What to do about it.
+refuses 2 'A100 has no float8: choose --recipe=bf16 or another card' linear --hardware=A100
+grep -q '^roofline: A100' err || fail "a prefix of two: $(head -n 1 err)"
+refuses 2 'My card, one has no network_gigabytes_per_second, which 16 ranks need' \
+  linear --hardware=mine.toml --gather=bf16 --ranks=16
+prints '^defaults: .*--hardware=H200 --recipe=tensorwise --cost_model=octet' linear --help
+for key in network_gigabytes_per_second gpus_per_node '\[gemm_tflops\]'; do
+  [ "$(grep -c "$key" out)" = 1 ] || fail "linear --help: $key"
+done
+
 # Wrong command lines: 2, the flag and the value.
 refuses 2 'no command'
 refuses 2 'no command "linaer"; did you mean linear, ' linaer
