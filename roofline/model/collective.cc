@@ -32,7 +32,7 @@ absl::StatusOr<double> RingSeconds(const Hardware& hardware, const Group& group,
   if (group.per_node > 1) {
     if (!(hardware.nvlink_rate > 0.0)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "collective: ", hardware.name, " has no nvlink_rate, and ",
+          hardware.name, " has no nvlink_gigabytes_per_second, and ",
           group.per_node, " ranks share a node"));
     }
     inside = share(group.per_node) * bytes /
@@ -41,7 +41,7 @@ absl::StatusOr<double> RingSeconds(const Hardware& hardware, const Group& group,
   if (group.nodes > 1) {
     if (!(hardware.network_rate > 0.0)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "collective: ", hardware.name, " has no network_rate, and there are ",
+          hardware.name, " has no network_gigabytes_per_second, and there are ",
           group.nodes, " nodes"));
     }
     between = share(group.nodes) * bytes / static_cast<double>(group.per_node) /

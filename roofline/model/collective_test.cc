@@ -67,13 +67,16 @@ TEST(CollectiveTest, RingsByHand) {
 TEST(CollectiveTest, MissingLinksAreErrors) {
   Hardware h = Node();
   h.nvlink_rate = 0;
-  EXPECT_THAT(AllGatherSeconds(h, {8, 1}, 1.0),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("made up has no nvlink_rate")));
+  EXPECT_THAT(
+      AllGatherSeconds(h, {8, 1}, 1.0),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("made up has no nvlink_gigabytes_per_second")));
   h.network_rate = 0;
-  EXPECT_THAT(AllGatherSeconds(h, {1, 3}, 1.0),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no network_rate, and there are 3 nodes")));
+  EXPECT_THAT(
+      AllGatherSeconds(h, {1, 3}, 1.0),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("no network_gigabytes_per_second, and there are 3 nodes")));
 }
 
 TEST(TimelineTest, NothingTakesNoTime) {

@@ -238,7 +238,7 @@ TEST(ModelTest, RefusesWhatCannotBe) {
   Hardware alone = Ideal();
   alone.network_rate = 0;
   EXPECT_THAT(run(alone, Llama8B(), job),
-              StatusIs(kInvalid, HasSubstr("network_rate")));
+              StatusIs(kInvalid, HasSubstr("network_gigabytes_per_second")));
   // No float8 on an A100.
   EXPECT_THAT(run(FindHardware("A100").value(), Llama8B(), {}),
               StatusIs(kInvalid, HasSubstr("A100")));
