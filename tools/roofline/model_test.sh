@@ -105,6 +105,7 @@ refuses 2 '--sequence=-1' model --sequence=-1 --html=new.html
 refuses 2 '--layers=0' model --layers=0 --html=new.html
 refuses 2 '--ranks=8x' model --ranks=8x --html=new.html
 refuses 2 '"foo"; there are: bf16' model --recipe=foo --html=new.html
+refuses 2 'B200 has no products with 128x128 scales' model --hardware=B200 --recipe=bf16,blockwise --html=new.html
 # HSDP: the shards are of --ranks, whole where a listed number of GPUs is smaller.
 prints '^tensorwise +8 ' model --ranks=8 --shard_ranks=4
 prints '^tensorwise +1 ' model --ranks=1,8 --shard_ranks=8
