@@ -4,31 +4,11 @@
 # The real command on good and bad input: float8_test.sh FLOAT8 GOLDEN.safetensors
 set -u
 float8=$PWD/$1
+program=$float8 name=float8
+. tools/command_test.sh
 golden=$PWD/$2
 unset BUILD_WORKING_DIRECTORY
 cd "$TEST_TMPDIR" || exit 1
-failures=0
-
-# run ARGS: leaves status, and the files out and err.
-run() {
-  "$float8" "$@" >out 2>err
-  status=$?
-}
-
-fail() {
-  echo "FAILED: $*"
-  cat out err
-  failures=$((failures + 1))
-}
-
-# prints PATTERN ARGS: exit 0, nothing on stderr, a line of stdout matches.
-prints() {
-  local pattern=$1
-  shift
-  run "$@"
-  [ $status = 0 ] && [ ! -s err ] && grep -Eq -- "$pattern" out ||
-    fail "float8 $*: status $status, wanted $pattern"
-}
 
 # refuses CODE TEXT ARGS: that exit code, TEXT on stderr, nothing on stdout.
 refuses() {

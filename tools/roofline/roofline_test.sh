@@ -4,30 +4,10 @@
 # The real command on good and bad input: roofline_test.sh ROOFLINE
 set -u
 roofline=$PWD/$1
+program=$roofline name=roofline
+. tools/command_test.sh
 unset BUILD_WORKING_DIRECTORY
 cd "$TEST_TMPDIR" || exit 1
-failures=0
-
-# run ARGS: leaves status, and the files out and err.
-run() {
-  "$roofline" "$@" >out 2>err
-  status=$?
-}
-
-fail() {
-  echo "FAILED: $*"
-  head -n 30 out err
-  failures=$((failures + 1))
-}
-
-# prints PATTERN ARGS: exit 0, nothing on stderr, a line of stdout matches.
-prints() {
-  local pattern=$1
-  shift
-  run "$@"
-  [ $status = 0 ] && [ ! -s err ] && grep -Eq -- "$pattern" out ||
-    fail "roofline $*: status $status, wanted $pattern"
-}
 
 # refuses CODE TEXT ARGS: that exit code, TEXT on stderr, nothing on stdout, no file.
 refuses() {
