@@ -18,8 +18,7 @@ KernelSlot<AmaxKernel>& AmaxSlot() {
 absl::Status Amax(const Stream& stream, const TensorView& in,
                   Granularity granularity, const TensorView& out,
                   const AmaxOptions& options) {
-  if (in.dtype() != DType::kF32 && in.dtype() != DType::kBf16 &&
-      in.dtype() != DType::kF16) {
+  if (!IsHighPrecision(in.dtype())) {
     return absl::InvalidArgumentError(
         absl::StrCat("amax: in is ", in.ToString(), ", not f32, bf16 or f16"));
   }

@@ -30,13 +30,8 @@ absl::Status Invalid(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("gemm: ", parts...));
 }
 
-bool IsPresent(const TensorView& view) {
-  return view.data() != nullptr || view.shape().rank() != 1 ||
-         view.shape().dim(0) != 0;
-}
-
 std::string ToString(const GemmOperand& operand) {
-  return IsPresent(operand.data)
+  return operand.data.present()
              ? operand.data.ToString()
              : absl::StrCat("the transpose of ", operand.transposed.ToString());
 }
@@ -51,7 +46,7 @@ absl::Status CheckDevice(const char* name, const TensorView& view,
 // `contracts_rows`: the sum runs over the rows of the operand's own matrix.
 absl::Status CheckScale(const OperandNames& names, const GemmOperand& operand,
                         bool contracts_rows) {
-  if (!IsPresent(operand.scale)) {
+  if (!operand.scale.present()) {
     return Invalid(names.operand, " is ", ToString(operand), " without scales");
   }
   const Shape want =
@@ -85,9 +80,9 @@ absl::Status CheckTransposed(const char* name, const Stream& stream,
                              const GemmOperand& operand) {
   const TensorView& data = operand.data;
   const TensorView& transposed = operand.transposed;
-  if (!IsPresent(transposed)) return absl::OkStatus();
+  if (!transposed.present()) return absl::OkStatus();
   OCTET_RETURN_IF_ERROR(CheckMemory(name, transposed, stream));
-  if (IsPresent(data) &&
+  if (data.present() &&
       (transposed.dtype() != data.dtype() || transposed.rows() != data.cols() ||
        transposed.cols() != data.rows())) {
     return Invalid(name, " is ", transposed.ToString(), ", its data ",
@@ -101,7 +96,7 @@ absl::Status CheckReciprocal(const char* name, const Stream& stream,
                              const TensorView& reciprocal,
                              Granularity granularity, int64_t rows,
                              int64_t cols) {
-  if (!IsPresent(reciprocal)) return absl::OkStatus();
+  if (!reciprocal.present()) return absl::OkStatus();
   OCTET_RETURN_IF_ERROR(CheckMemory(name, reciprocal, stream));
   const Shape want = ReciprocalShape(granularity, rows, cols);
   if (reciprocal.dtype() != DType::kF32 || reciprocal.shape() != want) {
@@ -127,7 +122,7 @@ absl::Status CheckFloat8(const OperandNames& names, const Stream& stream,
 absl::Status CheckOperand(const OperandNames& names, const Stream& stream,
                           bool contracts_rows, GemmOperand* operand) {
   const TensorView& data = operand->data;
-  if (IsPresent(data) || !IsPresent(operand->transposed)) {
+  if (data.present() || !operand->transposed.present()) {
     OCTET_RETURN_IF_ERROR(CheckMemory(names.operand, data, stream));
     if (operand->leading_dim == 0) operand->leading_dim = data.cols();
     if (operand->leading_dim < data.cols()) {
@@ -145,11 +140,11 @@ absl::Status CheckOperand(const OperandNames& names, const Stream& stream,
     return Invalid(names.operand, " is ", ToString(*operand),
                    ", must be float8, f32 or bf16 (or f64)");
   }
-  if (!IsPresent(data)) {
+  if (!data.present()) {
     return Invalid(names.operand, " is ", ToString(*operand),
                    ": only float8 may come without data");
   }
-  if (IsPresent(operand->scale)) {
+  if (operand->scale.present()) {
     return Invalid(names.operand, " is ", data.ToString(), " and has scales");
   }
   return absl::OkStatus();
@@ -174,7 +169,7 @@ absl::Status CheckDTypes(const GemmOperand& a, const GemmOperand& b,
 
 absl::Status CheckBias(const TensorView& bias, int64_t n, DType out,
                        const Stream& stream) {
-  if (!IsPresent(bias)) return absl::OkStatus();
+  if (!bias.present()) return absl::OkStatus();
   OCTET_RETURN_IF_ERROR(CheckDevice("bias", bias, stream));
   if (bias.num_elements() != n) {
     return Invalid("bias is ", bias.ToString(), ", n is ", n);
@@ -200,15 +195,15 @@ KernelSlot<GemmKernel>& GemmSlot() {
 }  // namespace internal
 
 int64_t GemmOperand::rows() const {
-  return IsPresent(data) ? data.rows() : transposed.cols();
+  return data.present() ? data.rows() : transposed.cols();
 }
 
 int64_t GemmOperand::cols() const {
-  return IsPresent(data) ? data.cols() : transposed.rows();
+  return data.present() ? data.cols() : transposed.rows();
 }
 
 DType GemmOperand::dtype() const {
-  return IsPresent(data) ? data.dtype() : transposed.dtype();
+  return data.present() ? data.dtype() : transposed.dtype();
 }
 
 GemmOperand OperandOf(const Quantized& q, Transpose transpose) {
@@ -238,7 +233,7 @@ absl::Status Gemm(const Stream& stream, const GemmOperand& a,
   arguments.out = out;
   const bool a_transposed = a.transpose == Transpose::kYes;
   const bool b_transposed = b.transpose == Transpose::kYes;
-  if (!IsPresent(out)) return Invalid("out is absent");
+  if (!out.present()) return Invalid("out is absent");
   OCTET_RETURN_IF_ERROR(CheckDevice("out", out, stream));
   OCTET_RETURN_IF_ERROR(CheckOperand(kA, stream, a_transposed, &arguments.a));
   OCTET_RETURN_IF_ERROR(CheckOperand(kB, stream, !b_transposed, &arguments.b));

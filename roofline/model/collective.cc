@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/shape.h"
 #include "base/status_macros.h"
 
 namespace octet::roofline {
@@ -19,8 +20,6 @@ constexpr double kNvlinkHop = 1.9e-6;
 constexpr double kNetworkHop = 4.0e-6;
 constexpr double kTreeHop = 8.5e-6;
 constexpr double kStart = 8.4e-6;
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of the rings: without waits for hops.
 absl::StatusOr<double> RingSeconds(const Hardware& hardware, const Group& group,
@@ -62,8 +61,8 @@ double NetworkHops(const Group& group) {
 Group NeighbourGroup(const Hardware& hardware, int64_t ranks) {
   const int64_t node = std::max(hardware.gpus_per_node, 1);
   Group group;
-  group.nodes = CeilDivide(ranks, node);
-  group.per_node = CeilDivide(ranks, group.nodes);
+  group.nodes = CeilDiv(ranks, node);
+  group.per_node = CeilDiv(ranks, group.nodes);
   return group;
 }
 
@@ -72,7 +71,7 @@ Group StridedGroup(const Hardware& hardware, int64_t ranks, int64_t stride) {
   const int64_t members = std::max<int64_t>(ranks / stride, 1);
   Group group;
   group.per_node = std::clamp<int64_t>(node / stride, 1, members);
-  group.nodes = CeilDivide(members, group.per_node);
+  group.nodes = CeilDiv(members, group.per_node);
   return group;
 }
 

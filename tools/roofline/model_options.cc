@@ -152,14 +152,13 @@ absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
       hardware.flags.emplace(flag.name, line.Get(flag.name, ""));
     }
   }
+  OCTET_ASSIGN_OR_RETURN(
+      const LinearSetup linear,
+      SetupOf(hardware, roofline::CostModel::kOctet, "roofline"));
+  setup.hardware = linear.hardware;
+  setup.bound = linear.bound;
   for (const std::string& recipe : setup.recipes) {
-    // With the recipe, which not every card can run.
-    hardware.flags["recipe"] = recipe;
-    OCTET_ASSIGN_OR_RETURN(
-        const LinearSetup linear,
-        SetupOf(hardware, roofline::CostModel::kOctet, "roofline"));
-    setup.hardware = linear.hardware;
-    setup.bound = linear.bound;
+    OCTET_RETURN_IF_ERROR(CheckRecipe(hardware, recipe, setup.hardware));
     setup.job.recipe = recipe;
     for (const int64_t ranks : setup.ranks) {
       OCTET_RETURN_IF_ERROR(roofline::CheckJob(setup.JobOn(ranks)));

@@ -203,18 +203,12 @@ std::string LackOf(const std::string& recipe,
 // A file's card is its owner's affair: such a recipe is noted, not refused.
 absl::Status CheckCard(const CommandLine& line, LinearSetup* setup) {
   if (setup->options.model != CostModel::kOctet) return absl::OkStatus();
-  const std::string& recipe = setup->options.recipe;
-  const std::string lack = LackOf(recipe, setup->hardware);
-  if (lack.empty()) return absl::OkStatus();
-  if (IsFile(line)) {
+  const std::string lack = LackOf(setup->options.recipe, setup->hardware);
+  if (!lack.empty() && IsFile(line)) {
     setup->caveat = absl::StrCat("not checked: whether ", setup->hardware.name,
                                  " has ", lack);
-    return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--recipe=", recipe, ": ", setup->hardware.name, " has no ", lack,
-      "; choose another recipe or card (a card's own FILE.toml is not "
-      "checked)"));
+  return CheckRecipe(line, setup->options.recipe, setup->hardware);
 }
 
 // The products' modes that have no measured rate, and "memory".
@@ -386,6 +380,16 @@ absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
   OCTET_RETURN_IF_ERROR(SetRates(line, &setup));
   OCTET_RETURN_IF_ERROR(SetGemmTimes(line, default_strategy, &setup));
   return setup;
+}
+
+absl::Status CheckRecipe(const CommandLine& line, const std::string& recipe,
+                         const roofline::Hardware& hardware) {
+  const std::string lack = LackOf(recipe, hardware);
+  if (lack.empty() || IsFile(line)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--recipe=", recipe, ": ", hardware.name, " has no ", lack,
+      "; choose another recipe or card (a card's own FILE.toml is not "
+      "checked)"));
 }
 
 absl::StatusOr<roofline::LinearModel> ModelOf(const LinearSetup& setup) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "roofline/bound.h"
@@ -58,6 +59,11 @@ struct LinearSetup {
 absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
                                     roofline::CostModel default_model,
                                     absl::string_view default_strategy);
+
+// InvalidArgument if the card has not the products of one of our recipes. The
+// card of a user's own file is not checked.
+absl::Status CheckRecipe(const CommandLine& line, const std::string& recipe,
+                         const roofline::Hardware& hardware);
 
 absl::StatusOr<roofline::LinearModel> ModelOf(const LinearSetup& setup);
 
