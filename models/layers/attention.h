@@ -11,7 +11,7 @@
 // Query head h reads key and value head h / (heads / kv_heads). Only the
 // log-sum-exp of the scores is kept: backward computes them again, a block of
 // rows at a time, so memory grows with length and not with its square. Outputs
-// are overwritten. Bitwise repeatable.
+// are overwritten. Bitwise repeatable, unless backward is told otherwise.
 #ifndef OCTET_MODELS_LAYERS_ATTENTION_H_
 #define OCTET_MODELS_LAYERS_ATTENTION_H_
 
@@ -37,6 +37,10 @@ struct AttentionBackwardArgs {
   TensorView dq;
   TensorView dk;
   TensorView dv;
+  // False: the bits of the gradients may differ from run to run, which can be
+  // faster and take less scratch. No difference where a kernel has one way
+  // alone: the CPU's, and the plain one of CUDA.
+  bool deterministic = true;
 };
 absl::Status AttentionBackward(const Stream& stream,
                                const AttentionBackwardArgs& args);
