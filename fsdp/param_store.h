@@ -6,8 +6,10 @@
 // stands before and after them. The model acquires a unit's whole weights in
 // the compute dtype, uses them, releases them; adds to its whole gradients,
 // then reduces them. It never sees a rank. The optimizer sees this rank's part:
-// f32 master weights and f32 gradients. One microbatch is: for each unit
-// Acquire, Release; then backward Acquire, Gradients, Reduce, Release.
+// master weights and gradients, f32 unless the store was made otherwise. One
+// step is: ZeroGradients; for each microbatch, for each unit Acquire, Release,
+// then backward Acquire, Gradients, Reduce, Release; FinishGradients; the
+// optimizer; WeightsChanged.
 #ifndef OCTET_FSDP_PARAM_STORE_H_
 #define OCTET_FSDP_PARAM_STORE_H_
 
@@ -38,8 +40,19 @@ struct ParamShard {
   std::string name;
   Shape global_shape;
   int64_t first_row = 0;
-  TensorView master;    // f32 [rows, ...]
-  TensorView gradient;  // f32, the same shape
+  TensorView master;    // f32 or bf16 [rows, ...]
+  TensorView gradient;  // f32 or bf16, the same shape
+  // The rows of the weights that the model reads, where these are copies that
+  // an optimizer may write beside the masters; absent otherwise.
+  TensorView weight = {};
+};
+
+// Whole gradients of a unit, in the order of its spec.
+struct UnitGradients {
+  absl::Span<const TensorView> views;
+  // Nothing has been added yet, and what they hold counts for nothing: the
+  // first part overwrites all of them, which spares filling them with zeros.
+  bool fresh = false;
 };
 
 class ParamStore {
@@ -54,22 +67,31 @@ class ParamStore {
   virtual absl::StatusOr<absl::Span<const TensorView>> Acquire(
       int64_t unit) = 0;
   virtual absl::Status Release(int64_t unit) = 0;
+  // The same where matrices are not wanted, because what was made of them is
+  // still there: a store may then leave them absent.
+  virtual absl::StatusOr<absl::Span<const TensorView>> AcquireVectors(
+      int64_t unit) {
+    return Acquire(unit);
+  }
 
-  // Whole f32 gradients of a unit, to add to; zero after ZeroGradients. May be
-  // asked for several times before Reduce.
-  virtual absl::StatusOr<absl::Span<const TensorView>> Gradients(
-      int64_t unit) = 0;
+  // May be asked for several times before Reduce; fresh the first time.
+  virtual absl::StatusOr<UnitGradients> Gradients(int64_t unit) = 0;
   // This microbatch has added all it will to the unit's gradients: their mean
   // over the ranks is added to shards()' gradients. FailedPrecondition without
   // Gradients before it.
   virtual absl::Status Reduce(int64_t unit) = 0;
 
   virtual absl::Span<const ParamShard> shards() const = 0;
-  // Also forgets what was added and not yet reduced.
+  // All gradients count as zero, also what was added and not yet reduced.
   virtual absl::Status ZeroGradients() = 0;
+  // After the last microbatch: shards()' gradients can be read, those of units
+  // that nobody asked for as zeros.
+  virtual absl::Status FinishGradients() { return absl::OkStatus(); }
   // The master weights were written: refreshes what Acquire gives and moves
   // version() on. FailedPrecondition while a unit is acquired.
   virtual absl::Status WeightsChanged() = 0;
+  // The same by whoever wrote shards()' weights too, rounded to nearest.
+  virtual absl::Status MastersAndWeightsChanged() { return WeightsChanged(); }
   // Changes whenever the weights may have: what caches made from them compare.
   virtual int64_t version() const = 0;
 };

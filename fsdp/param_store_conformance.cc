@@ -82,14 +82,16 @@ absl::Status AddGradients(const RankOfTest& rank, int64_t unit, double factor) {
   OCTET_ASSIGN_OR_RETURN(const auto gradients, rank.store->Gradients(unit));
   const std::vector<ParamSpec>& params = rank.store->units()[unit].params;
   for (size_t p = 0; p < params.size(); ++p) {
+    const TensorView& gradient = gradients.views[p];
     OCTET_ASSIGN_OR_RETURN(const Tensor host,
-                           testing::ToHost(rank.stream, gradients[p]));
+                           testing::ToHost(rank.stream, gradient));
     OCTET_ASSIGN_OR_RETURN(std::vector<double> values,
                            testing::ToDoubles(host));
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] += factor * WeightAt(params[p].name, i);
+      values[i] = (gradients.fresh ? 0.0 : values[i]) +
+                  factor * WeightAt(params[p].name, i);
     }
-    OCTET_RETURN_IF_ERROR(WriteValues(rank.stream, values, gradients[p]));
+    OCTET_RETURN_IF_ERROR(WriteValues(rank.stream, values, gradient));
   }
   return absl::OkStatus();
 }
@@ -111,6 +113,7 @@ void ExpectWeights(const RankOfTest& rank, int64_t unit, double factor,
 }
 
 void ExpectShardGradients(const RankOfTest& rank, double factor) {
+  ASSERT_THAT(rank.store->FinishGradients(), IsOk());
   for (const ParamShard& shard : rank.store->shards()) {
     OCTET_ASSERT_OK_AND_ASSIGN(
         const Tensor expected,
@@ -207,6 +210,7 @@ TEST_P(ParamStoreConformanceTest, GradientsAreTheMeanOverRanksAndAddUp) {
     if (rank.world_size == 1) {
       ExpectShardGradients(rank, 2.0 * (1.0 + offset));
     } else {
+      ASSERT_THAT(rank.store->FinishGradients(), IsOk());
       for (const ParamShard& shard : rank.store->shards()) {
         OCTET_ASSERT_OK_AND_ASSIGN(
             const Tensor expected,
@@ -220,6 +224,20 @@ TEST_P(ParamStoreConformanceTest, GradientsAreTheMeanOverRanksAndAddUp) {
       }
     }
     ASSERT_THAT(rank.store->ZeroGradients(), IsOk());
+    ExpectShardGradients(rank, 0.0);
+  });
+}
+
+// Garbage in what is fresh must not count.
+TEST_P(ParamStoreConformanceTest, UnitsThatNobodyAskedForAreZero) {
+  GetParam().run(Units(), [](const RankOfTest& rank) {
+    for (int64_t u = 0; u < 3; ++u) {
+      ASSERT_THAT(AddGradients(rank, u, 5.0), IsOk());
+      ASSERT_THAT(rank.store->Reduce(u), IsOk());
+    }
+    ASSERT_THAT(rank.store->ZeroGradients(), IsOk());
+    ASSERT_THAT(AddGradients(rank, 1, 0.0), IsOk());
+    ASSERT_THAT(rank.store->Reduce(1), IsOk());
     ExpectShardGradients(rank, 0.0);
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fsdp/whole_param_store.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -9,59 +10,132 @@
 #include "base/status_macros.h"
 
 namespace octet::fsdp {
+namespace {
 
-absl::StatusOr<std::unique_ptr<WholeParamStore>> WholeParamStore::Create(
-    const Stream& stream, std::vector<UnitSpec> units, DType compute_dtype) {
-  if (compute_dtype != DType::kF32 && compute_dtype != DType::kBf16 &&
-      compute_dtype != DType::kF64) {
+bool IsMatrix(const Shape& shape) { return shape.rank() > 1; }
+
+absl::Status CheckDTypes(const WholeParamStoreOptions& o) {
+  const auto is_narrow = [](DType dtype) {
+    return dtype == DType::kF32 || dtype == DType::kBf16;
+  };
+  if (!is_narrow(o.compute_dtype) && o.compute_dtype != DType::kF64) {
     return absl::InvalidArgumentError(
         absl::StrCat("param store: the compute dtype must be f32, bf16 or f64, "
                      "is ",
-                     Name(compute_dtype)));
+                     Name(o.compute_dtype)));
   }
+  const bool plain =
+      o.master_dtype == DType::kF32 && o.gradient_dtype == DType::kF32;
+  if (plain) return absl::OkStatus();
+  if (!is_narrow(o.master_dtype) || !is_narrow(o.gradient_dtype) ||
+      o.compute_dtype == DType::kF64 ||
+      (o.master_dtype == DType::kBf16 && o.compute_dtype != DType::kBf16)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "param store: masters are ", Name(o.master_dtype), ", gradients ",
+        Name(o.gradient_dtype), ", compute is ", Name(o.compute_dtype),
+        "; masters and gradients must be f32 or bf16, and bf16 masters want "
+        "compute bf16"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WholeParamStore>> WholeParamStore::Create(
+    const Stream& stream, std::vector<UnitSpec> units,
+    const WholeParamStoreOptions& options) {
+  OCTET_RETURN_IF_ERROR(CheckDTypes(options));
   // Not make_unique: the constructor is private.
   std::unique_ptr<WholeParamStore> store(
-      new WholeParamStore(stream, std::move(units)));
+      new WholeParamStore(stream, std::move(units), options));
+  OCTET_RETURN_IF_ERROR(store->AddUnits());
+  return store;
+}
+
+absl::Status WholeParamStore::AddUnits() {
+  units_.resize(specs_.size());
+  for (const int64_t unit : options_.transient_units) {
+    OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "transient units"));
+    found->is_transient = true;
+  }
   std::set<std::string> names;
-  for (const UnitSpec& spec : store->specs_) {
-    Unit& unit = store->units_.emplace_back();
-    for (const ParamSpec& param : spec.params) {
+  for (size_t u = 0; u < specs_.size(); ++u) {
+    for (const ParamSpec& param : specs_[u].params) {
       if (!names.insert(param.name).second) {
         return absl::InvalidArgumentError(absl::StrCat(
             "param store: parameter '", param.name, "' is given twice"));
       }
-      OCTET_RETURN_IF_ERROR(store->AddParam(param, compute_dtype, &unit));
+      OCTET_RETURN_IF_ERROR(AddParam(param, &units_[u]));
     }
   }
-  return store;
+  return ShareCopies();
 }
 
-absl::Status WholeParamStore::AddParam(const ParamSpec& spec,
-                                       DType compute_dtype, Unit* unit) {
-  const DType master_dtype =
-      compute_dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+absl::Status WholeParamStore::AddParam(const ParamSpec& spec, Unit* unit) {
+  const bool is_matrix = IsMatrix(spec.shape);
+  const DType wide =
+      options_.compute_dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  const auto zeros = [&](DType dtype, TensorView* view) -> absl::Status {
+    OCTET_ASSIGN_OR_RETURN(Tensor tensor,
+                           Tensor::Zeros(stream_, dtype, spec.shape));
+    *view = tensor;
+    memory_.push_back(std::move(tensor));
+    return absl::OkStatus();
+  };
+  const auto dtype_of = [&](DType asked) {
+    return is_matrix && asked == DType::kBf16 ? asked : wide;
+  };
   ParamShard shard;
   shard.name = spec.name;
   shard.global_shape = spec.shape;
-  OCTET_ASSIGN_OR_RETURN(Tensor master,
-                         Tensor::Zeros(stream_, master_dtype, spec.shape));
-  OCTET_ASSIGN_OR_RETURN(Tensor gradient,
-                         Tensor::Zeros(stream_, master_dtype, spec.shape));
-  shard.master = master;
-  shard.gradient = gradient;
-  memory_.push_back(std::move(master));
-  memory_.push_back(std::move(gradient));
+  OCTET_RETURN_IF_ERROR(zeros(dtype_of(options_.master_dtype), &shard.master));
+  OCTET_RETURN_IF_ERROR(
+      zeros(dtype_of(options_.gradient_dtype), &shard.gradient));
   TensorView weight = shard.master;
-  if (compute_dtype != master_dtype) {
-    OCTET_ASSIGN_OR_RETURN(Tensor copy,
-                           Tensor::Zeros(stream_, compute_dtype, spec.shape));
-    weight = copy;
-    memory_.push_back(std::move(copy));
+  if (shard.master.dtype() != options_.compute_dtype) {
+    if (unit->is_transient && is_matrix) {
+      weight = TensorView();  // see ShareCopies
+    } else {
+      OCTET_RETURN_IF_ERROR(zeros(options_.compute_dtype, &shard.weight));
+      weight = shard.weight;
+    }
   }
   unit->weights.push_back(weight);
+  unit->masters.push_back(shard.master);
   unit->gradients.push_back(shard.gradient);
-  weights_.push_back(weight);
   shards_.push_back(std::move(shard));
+  return absl::OkStatus();
+}
+
+absl::Status WholeParamStore::ShareCopies() {
+  constexpr int64_t kAlignment = 256;
+  const DType dtype = options_.compute_dtype;
+  const Device device = stream_.device();
+  // Adds up what the unit's copies need; places them where there is memory.
+  const auto lay_out = [&](Unit* unit, char* base) {
+    int64_t bytes = 0;
+    for (size_t p = 0; p < unit->weights.size(); ++p) {
+      const Shape& shape = unit->masters[p].shape();
+      if (unit->masters[p].dtype() == dtype || !IsMatrix(shape)) continue;
+      if (base != nullptr) {
+        unit->weights[p] = TensorView(base + bytes, dtype, shape, device);
+      }
+      const int64_t size = shape.num_elements() * SizeOf(dtype);
+      bytes += CeilDiv(size, kAlignment) * kAlignment;
+    }
+    return bytes;
+  };
+  int64_t most = 0;
+  for (Unit& unit : units_) {
+    if (unit.is_transient) most = std::max(most, lay_out(&unit, nullptr));
+  }
+  if (most == 0) return absl::OkStatus();
+  OCTET_ASSIGN_OR_RETURN(Tensor memory,
+                         Tensor::Allocate(DType::kU8, Shape({most}), device));
+  for (Unit& unit : units_) {
+    if (unit.is_transient) lay_out(&unit, memory.as<char>());
+  }
+  memory_.push_back(std::move(memory));
   return absl::OkStatus();
 }
 
@@ -75,6 +149,24 @@ absl::StatusOr<WholeParamStore::Unit*> WholeParamStore::FindUnit(
 }
 
 absl::StatusOr<absl::Span<const TensorView>> WholeParamStore::Acquire(
+    int64_t unit) {
+  OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "acquire"));
+  if (found->is_transient && found != transient_) {
+    if (transient_ != nullptr && transient_->acquired > 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "acquire: unit '", specs_[unit].name,
+          "' has its copies where those "
+          "of '",
+          specs_[transient_ - units_.data()].name, "' are, which is acquired"));
+    }
+    OCTET_RETURN_IF_ERROR(RefreshCopies(*found, /*vectors_only=*/false));
+    transient_ = found;
+  }
+  ++found->acquired;
+  return absl::MakeConstSpan(found->weights);
+}
+
+absl::StatusOr<absl::Span<const TensorView>> WholeParamStore::AcquireVectors(
     int64_t unit) {
   OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "acquire"));
   ++found->acquired;
@@ -91,11 +183,12 @@ absl::Status WholeParamStore::Release(int64_t unit) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Span<const TensorView>> WholeParamStore::Gradients(
-    int64_t unit) {
+absl::StatusOr<UnitGradients> WholeParamStore::Gradients(int64_t unit) {
   OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "gradients"));
   found->gradients_open = true;
-  return absl::MakeConstSpan(found->gradients);
+  const bool fresh = found->gradients_fresh;
+  found->gradients_fresh = false;
+  return UnitGradients{absl::MakeConstSpan(found->gradients), fresh};
 }
 
 absl::Status WholeParamStore::Reduce(int64_t unit) {
@@ -109,14 +202,36 @@ absl::Status WholeParamStore::Reduce(int64_t unit) {
 }
 
 absl::Status WholeParamStore::ZeroGradients() {
-  for (const ParamShard& shard : shards_) {
-    OCTET_RETURN_IF_ERROR(FillZero(stream_, shard.gradient));
+  for (Unit& unit : units_) {
+    unit.gradients_open = false;
+    unit.gradients_fresh = true;
   }
-  for (Unit& unit : units_) unit.gradients_open = false;
   return absl::OkStatus();
 }
 
-absl::Status WholeParamStore::WeightsChanged() {
+absl::Status WholeParamStore::FinishGradients() {
+  for (Unit& unit : units_) {
+    if (!unit.gradients_fresh) continue;
+    for (const TensorView& gradient : unit.gradients) {
+      OCTET_RETURN_IF_ERROR(FillZero(stream_, gradient));
+    }
+    unit.gradients_fresh = false;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WholeParamStore::RefreshCopies(const Unit& unit,
+                                            bool vectors_only) {
+  for (size_t p = 0; p < unit.weights.size(); ++p) {
+    const TensorView& master = unit.masters[p];
+    if (unit.weights[p].data() == master.data()) continue;
+    if (vectors_only && IsMatrix(master.shape())) continue;
+    OCTET_RETURN_IF_ERROR(Convert(stream_, master, unit.weights[p]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WholeParamStore::NewVersion() {
   for (size_t i = 0; i < units_.size(); ++i) {
     if (units_[i].acquired > 0) {
       return absl::FailedPreconditionError(
@@ -125,11 +240,20 @@ absl::Status WholeParamStore::WeightsChanged() {
     }
   }
   ++version_;
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    if (weights_[i].data() == shards_[i].master.data()) continue;
-    OCTET_RETURN_IF_ERROR(Convert(stream_, shards_[i].master, weights_[i]));
+  transient_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status WholeParamStore::WeightsChanged() {
+  OCTET_RETURN_IF_ERROR(NewVersion());
+  for (const Unit& unit : units_) {
+    OCTET_RETURN_IF_ERROR(RefreshCopies(unit, unit.is_transient));
   }
   return absl::OkStatus();
+}
+
+absl::Status WholeParamStore::MastersAndWeightsChanged() {
+  return NewVersion();
 }
 
 }  // namespace octet::fsdp

@@ -49,7 +49,7 @@ absl::StatusOr<Session> Open(const std::string& folder,
   s.vocab_size = config.vocab_size;
   OCTET_ASSIGN_OR_RETURN(s.store,
                          fsdp::WholeParamStore::Create(
-                             s.stream, models::UnitSpecs(config), DType::kF32));
+                             s.stream, models::UnitSpecs(config), {DType::kF32}));
   OCTET_RETURN_IF_ERROR(
       models::LoadHfWeights(s.stream, folder, config, s.store.get()));
   models::LlamaOptions options;
@@ -91,6 +91,7 @@ absl::StatusOr<double> RunBatch(int64_t step, Session* s) {
   OCTET_ASSIGN_OR_RETURN(
       const double sum,
       s->model->ForwardBackward(s->inputs, s->targets, 1.0 / s->token_count()));
+  OCTET_RETURN_IF_ERROR(s->store->FinishGradients());
   return sum / s->token_count();
 }
 

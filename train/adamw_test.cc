@@ -34,7 +34,7 @@ class ShardsOnlyStore : public fsdp::ParamStore {
   absl::Status Release(int64_t) override {
     return absl::UnimplementedError("shards only");
   }
-  absl::StatusOr<absl::Span<const TensorView>> Gradients(int64_t) override {
+  absl::StatusOr<fsdp::UnitGradients> Gradients(int64_t) override {
     return absl::UnimplementedError("shards only");
   }
   absl::Status Reduce(int64_t) override { return absl::OkStatus(); }

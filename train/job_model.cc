@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<JobModel>> JobModel::Create(
   OCTET_ASSIGN_OR_RETURN(
       model->store_,
       fsdp::WholeParamStore::Create(stream, models::UnitSpecs(model_config),
-                                    options.compute_dtype));
+                                    {options.compute_dtype}));
   OCTET_ASSIGN_OR_RETURN(model->llama_,
                          models::Llama::Create(stream, model_config, options,
                                                model->store_.get()));

@@ -111,6 +111,7 @@ absl::StatusOr<StepResult> Trainer::Step() {
         model_.forward_backward(tokens_, targets_, grad_scale));
     result.loss += sum;
   }
+  OCTET_RETURN_IF_ERROR(store_->FinishGradients());
   result.loss *= grad_scale;
   OCTET_ASSIGN_OR_RETURN(result.grad_norm, GradientNorm());
   ++step_;

@@ -41,7 +41,7 @@ class UnigramStore : public fsdp::ParamStore {
     return absl::UnimplementedError("shards only");
   }
   absl::Status Release(int64_t) override { return absl::OkStatus(); }
-  absl::StatusOr<absl::Span<const TensorView>> Gradients(int64_t) override {
+  absl::StatusOr<fsdp::UnitGradients> Gradients(int64_t) override {
     return absl::UnimplementedError("shards only");
   }
   absl::Status Reduce(int64_t) override { return absl::OkStatus(); }

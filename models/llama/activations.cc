@@ -44,26 +44,44 @@ void Activations::LayOut(const LlamaConfig& config,
   const auto take_statistic = [&](const Shape& shape) {
     return arena->Take(statistic, shape);
   };
-  const TensorView shared_in = take(hidden);
-  const TensorView shared_down_in = take(wide);
+  // What a block does not keep is where the other ones' is.
+  BlockActivations shared;
+  TensorView shared_in;  // of norms, where no backward reads it
+  const auto place = [&](bool keep, bool statistic_dtype, const Shape& shape,
+                         TensorView* common) {
+    if (keep || !common->present()) {
+      const TensorView view =
+          statistic_dtype ? take_statistic(shape) : take(shape);
+      if (keep) return view;
+      *common = view;
+    }
+    return *common;
+  };
   blocks_.resize(config.num_layers);
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const ActivationOptions::BlockNeeds& needs = options.needs[i];
+    const bool attention = needs.keep != Keep::kInput;
+    const bool mlp = needs.keep == Keep::kAll;
     BlockActivations& block = blocks_[i];
     block.x = take(hidden);
-    block.attention_rstd = take_statistic(Shape({b * t}));
-    block.attention_in = needs.attention_in ? take(hidden) : shared_in;
-    block.q = take(queries);
-    block.k = take(keys);
-    block.v = take(keys);
-    block.o = take(queries);
-    block.log_sum_exp = take_statistic(Shape({b, config.num_heads, t}));
-    block.mlp_x = take(hidden);
-    block.mlp_rstd = take_statistic(Shape({b * t}));
-    block.mlp_in = needs.mlp_in ? take(hidden) : shared_in;
-    block.gate = take(wide);
-    block.up = take(wide);
-    block.down_in = needs.down_in ? take(wide) : shared_down_in;
+    block.attention_rstd =
+        place(attention, true, Shape({b * t}), &shared.attention_rstd);
+    block.attention_in =
+        place(attention && needs.attention_in, false, hidden,
+              needs.attention_in ? &shared.attention_in : &shared_in);
+    block.q = place(attention, false, queries, &shared.q);
+    block.k = place(attention, false, keys, &shared.k);
+    block.v = place(attention, false, keys, &shared.v);
+    block.o = place(attention, false, queries, &shared.o);
+    block.log_sum_exp = place(attention, true, Shape({b, config.num_heads, t}),
+                              &shared.log_sum_exp);
+    block.mlp_x = place(attention, false, hidden, &shared.mlp_x);
+    block.mlp_rstd = place(mlp, true, Shape({b * t}), &shared.mlp_rstd);
+    block.mlp_in = place(mlp && needs.mlp_in, false, hidden,
+                         needs.mlp_in ? &shared.mlp_in : &shared_in);
+    block.gate = place(mlp, false, wide, &shared.gate);
+    block.up = place(mlp, false, wide, &shared.up);
+    block.down_in = place(mlp && needs.down_in, false, wide, &shared.down_in);
   }
   scratch_.delta = take(hidden);
   scratch_.grad_x = take(hidden);
@@ -73,6 +91,9 @@ void Activations::LayOut(const LlamaConfig& config,
   scratch_.dq = take(queries);
   scratch_.dk = take(keys);
   scratch_.dv = take(keys);
+  for (TensorView* amax : {&scratch_.amax, &scratch_.other_amax}) {
+    *amax = arena->Take(DType::kF32, Shape({1, 1}));
+  }
   const Shape logits({options.loss_chunk, config.vocab_size});
   head_.x = take(hidden);
   head_.rstd = take_statistic(Shape({b * t}));

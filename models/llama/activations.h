@@ -34,6 +34,14 @@ struct BlockActivations {
   TensorView down_in;         // silu(gate) * up
 };
 
+// What a block keeps of its forward pass; the rest is in memory that blocks
+// share, and is computed again by backward, with the same bits.
+enum class Keep : uint8_t {
+  kAll,
+  kAttention,  // all but the MLP's: mlp_in, gate, up, down_in
+  kInput,      // x alone
+};
+
 // Used by one block after the other.
 struct Scratch {
   TensorView delta;         // what a layer adds to the residual stream
@@ -41,6 +49,7 @@ struct Scratch {
   TensorView grad_in;       // gradient of a normalised input
   TensorView grad_down_in;  // [tokens, intermediate]
   TensorView grad_o, dq, dk, dv;
+  TensorView amax, other_amax;  // f32 [1, 1]
 };
 
 struct HeadActivations {
@@ -62,6 +71,7 @@ struct ActivationOptions {
     bool attention_in = true;
     bool mlp_in = true;
     bool down_in = true;
+    Keep keep = Keep::kAll;
   };
   std::vector<BlockNeeds> needs;
 };

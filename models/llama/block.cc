@@ -9,6 +9,7 @@
 #include "models/layers/rms_norm.h"
 #include "models/layers/rope.h"
 #include "models/layers/swiglu.h"
+#include "models/llama/gradients.h"
 #include "models/llama/params.h"
 
 namespace octet::models {
@@ -56,7 +57,15 @@ ActivationOptions::BlockNeeds Block::needs() const {
                        v_.reads_input_again();
   needs.mlp_in = gate_.reads_input_again() || up_.reads_input_again();
   needs.down_in = down_.reads_input_again();
+  needs.keep = keep_;
   return needs;
+}
+
+bool Block::IsPrepared(int64_t version) {
+  for (const Projection* projection : projections()) {
+    if (!projection->IsPrepared(version)) return false;
+  }
+  return true;
 }
 
 absl::Status Block::Prepare(const Stream& stream,
@@ -75,110 +84,164 @@ absl::Status Block::Forward(const BlockContext& context,
                             absl::Span<const TensorView> weights,
                             int64_t version, const TensorView& residual,
                             BlockActivations* a) {
+  OCTET_RETURN_IF_ERROR(Prepare(context.stream, weights, version));
+  OCTET_RETURN_IF_ERROR(ForwardAttention(context, weights, residual, a));
+  OCTET_RETURN_IF_ERROR(ForwardMlp(context, weights, /*adds=*/true, a));
+  SharedInput& down_in = MlpInputs(context).down_in;
+  OCTET_RETURN_IF_ERROR(
+      down_in.Forward(context.stream, down_, context.scratch.delta));
+  down_in.EndForward(context.casts);
+  return absl::OkStatus();
+}
+
+absl::Status Block::ForwardAttention(const BlockContext& context,
+                                     absl::Span<const TensorView> weights,
+                                     const TensorView& residual,
+                                     BlockActivations* a) {
   const Stream& stream = context.stream;
-  OCTET_RETURN_IF_ERROR(Prepare(stream, weights, version));
+  BlockInputs& inputs = AttentionInputs(context);
   RmsNormForwardArgs norm;
   norm.weight = weights[kInputNorm];
   norm.epsilon = context.config->rms_norm_eps;
   norm.y = a->attention_in;
   norm.rstd = a->attention_rstd;
-  if (residual.data() == nullptr) {
-    norm.residual = a->x;
-  } else {
+  if (q_.wants_input_amax()) norm.amax = context.scratch.amax;
+  norm.residual = a->x;
+  if (residual.present()) {
     norm.residual = residual;
     norm.delta = context.scratch.delta;
     norm.x = a->x;
   }
   OCTET_RETURN_IF_ERROR(RmsNormForward(stream, norm));
-  OCTET_RETURN_IF_ERROR(
-      attention_in_.Prepare(stream, a->attention_in, {&q_, &k_, &v_}));
-  OCTET_RETURN_IF_ERROR(attention_in_.Forward(stream, q_, Rows(a->q)));
-  OCTET_RETURN_IF_ERROR(attention_in_.Forward(stream, k_, Rows(a->k)));
-  OCTET_RETURN_IF_ERROR(attention_in_.Forward(stream, v_, Rows(a->v)));
+  SharedInput& in = inputs.attention_in;
+  OCTET_RETURN_IF_ERROR(in.Prepare(stream, a->attention_in, norm.amax,
+                                   {&q_, &k_, &v_}, context.casts));
+  OCTET_RETURN_IF_ERROR(in.Forward(stream, q_, Rows(a->q)));
+  OCTET_RETURN_IF_ERROR(in.Forward(stream, k_, Rows(a->k)));
+  OCTET_RETURN_IF_ERROR(in.Forward(stream, v_, Rows(a->v)));
+  in.EndForward(context.casts);
   for (const TensorView& turned : {a->q, a->k}) {
     OCTET_RETURN_IF_ERROR(
         Rope(stream, context.rope_table, RopeDirection::kForward, turned));
   }
   OCTET_RETURN_IF_ERROR(
       AttentionForward(stream, {a->q, a->k, a->v, a->o, a->log_sum_exp}));
-  OCTET_RETURN_IF_ERROR(o_in_.Prepare(stream, Rows(a->o), {&o_}));
-  OCTET_RETURN_IF_ERROR(o_in_.Forward(stream, o_, context.scratch.delta));
-  return ForwardMlp(context, weights, a);
+  OCTET_RETURN_IF_ERROR(inputs.o_in.Prepare(stream, Rows(a->o), TensorView(),
+                                            {&o_}, context.casts));
+  OCTET_RETURN_IF_ERROR(inputs.o_in.Forward(stream, o_, context.scratch.delta));
+  inputs.o_in.EndForward(context.casts);
+  return absl::OkStatus();
 }
 
 absl::Status Block::ForwardMlp(const BlockContext& context,
-                               absl::Span<const TensorView> weights,
+                               absl::Span<const TensorView> weights, bool adds,
                                BlockActivations* a) {
   const Stream& stream = context.stream;
+  BlockInputs& inputs = MlpInputs(context);
   RmsNormForwardArgs norm;
-  norm.residual = a->x;
-  norm.delta = context.scratch.delta;
+  norm.residual = adds ? a->x : a->mlp_x;
+  if (adds) {
+    norm.delta = context.scratch.delta;
+    norm.x = a->mlp_x;
+  }
   norm.weight = weights[kPostAttentionNorm];
   norm.epsilon = context.config->rms_norm_eps;
-  norm.x = a->mlp_x;
   norm.y = a->mlp_in;
   norm.rstd = a->mlp_rstd;
+  if (gate_.wants_input_amax()) norm.amax = context.scratch.amax;
   OCTET_RETURN_IF_ERROR(RmsNormForward(stream, norm));
-  OCTET_RETURN_IF_ERROR(mlp_in_.Prepare(stream, a->mlp_in, {&gate_, &up_}));
-  OCTET_RETURN_IF_ERROR(mlp_in_.Forward(stream, gate_, a->gate));
-  OCTET_RETURN_IF_ERROR(mlp_in_.Forward(stream, up_, a->up));
-  OCTET_RETURN_IF_ERROR(SwigluForward(stream, {a->gate, a->up, a->down_in}));
-  OCTET_RETURN_IF_ERROR(down_in_.Prepare(stream, a->down_in, {&down_}));
-  return down_in_.Forward(stream, down_, context.scratch.delta);
+  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Prepare(stream, a->mlp_in, norm.amax,
+                                              {&gate_, &up_}, context.casts));
+  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Forward(stream, gate_, a->gate));
+  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Forward(stream, up_, a->up));
+  inputs.mlp_in.EndForward(context.casts);
+  SwigluForwardArgs swiglu = {a->gate, a->up, a->down_in};
+  if (down_.wants_input_amax()) swiglu.amax = context.scratch.amax;
+  OCTET_RETURN_IF_ERROR(SwigluForward(stream, swiglu));
+  return inputs.down_in.Prepare(stream, a->down_in, swiglu.amax, {&down_},
+                                context.casts);
+}
+
+absl::Status Block::Recompute(const BlockContext& context,
+                              absl::Span<const TensorView> weights,
+                              BlockActivations* a) {
+  if (keep_ == Keep::kAll) return absl::OkStatus();
+  const bool all = keep_ == Keep::kInput;
+  if (all) {
+    OCTET_RETURN_IF_ERROR(ForwardAttention(context, weights, TensorView(), a));
+  }
+  OCTET_RETURN_IF_ERROR(ForwardMlp(context, weights, /*adds=*/all, a));
+  context.inputs->down_in.EndForward(context.casts);
+  return absl::OkStatus();
 }
 
 absl::Status Block::BackwardMlp(const BlockContext& context,
                                 absl::Span<const TensorView> weights,
-                                absl::Span<const TensorView> gradients,
+                                const fsdp::UnitGradients& gradients,
                                 BlockActivations* a) {
   const Stream& stream = context.stream;
   const Scratch& s = context.scratch;
-  OCTET_RETURN_IF_ERROR(
-      down_in_.Backward(stream, down_, s.grad_x, s.grad_down_in,
-                        GradientMode::kOverwrite, gradients[kDown]));
-  OCTET_RETURN_IF_ERROR(
-      SwigluBackward(stream, {a->gate, a->up, s.grad_down_in, a->gate, a->up}));
-  OCTET_RETURN_IF_ERROR(mlp_in_.Backward(stream, gate_, a->gate, s.grad_in,
-                                         GradientMode::kOverwrite,
-                                         gradients[kGate]));
-  OCTET_RETURN_IF_ERROR(mlp_in_.Backward(stream, up_, a->up, s.grad_in,
-                                         GradientMode::kAccumulate,
-                                         gradients[kUp]));
-  return RmsNormBackward(
-      stream, {a->mlp_x, weights[kPostAttentionNorm], a->mlp_rstd, s.grad_in,
-               s.grad_x, gradients[kPostAttentionNorm]});
+  const BlockInputs& inputs = MlpInputs(context);
+  OCTET_RETURN_IF_ERROR(inputs.down_in.Backward(
+      stream, down_, s.grad_x, TensorView(), s.grad_down_in,
+      GradientMode::kOverwrite, GradientOf(gradients, kDown), context.casts));
+  SwigluBackwardArgs swiglu = {a->gate, a->up, s.grad_down_in, a->gate, a->up};
+  if (gate_.wants_gradient_amax()) swiglu.dgate_amax = s.amax;
+  if (up_.wants_gradient_amax()) swiglu.dup_amax = s.other_amax;
+  OCTET_RETURN_IF_ERROR(SwigluBackward(stream, swiglu));
+  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Backward(
+      stream, gate_, a->gate, swiglu.dgate_amax, s.grad_in,
+      GradientMode::kOverwrite, GradientOf(gradients, kGate), context.casts));
+  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Backward(
+      stream, up_, a->up, swiglu.dup_amax, s.grad_in, GradientMode::kAccumulate,
+      GradientOf(gradients, kUp), context.casts));
+  OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
+                         ZeroIfFresh(stream, gradients, kPostAttentionNorm));
+  return RmsNormBackward(stream, {a->mlp_x, weights[kPostAttentionNorm],
+                                  a->mlp_rstd, s.grad_in, s.grad_x, dweight});
+}
+
+absl::Status Block::BackwardAttention(const BlockContext& context,
+                                      absl::Span<const TensorView> weights,
+                                      const fsdp::UnitGradients& gradients,
+                                      BlockActivations* a) {
+  const Stream& stream = context.stream;
+  const Scratch& s = context.scratch;
+  const BlockInputs& inputs = AttentionInputs(context);
+  OCTET_RETURN_IF_ERROR(inputs.o_in.Backward(
+      stream, o_, s.grad_x, TensorView(), Rows(s.grad_o),
+      GradientMode::kOverwrite, GradientOf(gradients, kOutput), context.casts));
+  AttentionBackwardArgs attention = {
+      {a->q, a->k, a->v, a->o, a->log_sum_exp}, s.grad_o, s.dq, s.dk, s.dv};
+  OCTET_RETURN_IF_ERROR(AttentionBackward(stream, attention));
+  for (const TensorView& turned : {s.dq, s.dk}) {
+    OCTET_RETURN_IF_ERROR(
+        Rope(stream, context.rope_table, RopeDirection::kBackward, turned));
+  }
+  const auto backward = [&](Projection* reader, const TensorView& g,
+                            GradientMode mode, BlockParam param) {
+    return inputs.attention_in.Backward(
+        stream, *reader, Rows(g), TensorView(), s.grad_in, mode,
+        GradientOf(gradients, param), context.casts);
+  };
+  OCTET_RETURN_IF_ERROR(backward(&q_, s.dq, GradientMode::kOverwrite, kQuery));
+  OCTET_RETURN_IF_ERROR(backward(&k_, s.dk, GradientMode::kAccumulate, kKey));
+  OCTET_RETURN_IF_ERROR(backward(&v_, s.dv, GradientMode::kAccumulate, kValue));
+  OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
+                         ZeroIfFresh(stream, gradients, kInputNorm));
+  return RmsNormBackward(stream, {a->x, weights[kInputNorm], a->attention_rstd,
+                                  s.grad_in, s.grad_x, dweight});
 }
 
 absl::Status Block::Backward(const BlockContext& context,
                              absl::Span<const TensorView> weights,
                              int64_t version,
-                             absl::Span<const TensorView> gradients,
+                             const fsdp::UnitGradients& gradients,
                              BlockActivations* a) {
-  const Stream& stream = context.stream;
-  const Scratch& s = context.scratch;
-  OCTET_RETURN_IF_ERROR(Prepare(stream, weights, version));
+  OCTET_RETURN_IF_ERROR(Prepare(context.stream, weights, version));
+  OCTET_RETURN_IF_ERROR(Recompute(context, weights, a));
   OCTET_RETURN_IF_ERROR(BackwardMlp(context, weights, gradients, a));
-  OCTET_RETURN_IF_ERROR(o_in_.Backward(stream, o_, s.grad_x, Rows(s.grad_o),
-                                       GradientMode::kOverwrite,
-                                       gradients[kOutput]));
-  OCTET_RETURN_IF_ERROR(AttentionBackward(
-      stream,
-      {{a->q, a->k, a->v, a->o, a->log_sum_exp}, s.grad_o, s.dq, s.dk, s.dv}));
-  for (const TensorView& turned : {s.dq, s.dk}) {
-    OCTET_RETURN_IF_ERROR(
-        Rope(stream, context.rope_table, RopeDirection::kBackward, turned));
-  }
-  OCTET_RETURN_IF_ERROR(
-      attention_in_.Backward(stream, q_, Rows(s.dq), s.grad_in,
-                             GradientMode::kOverwrite, gradients[kQuery]));
-  OCTET_RETURN_IF_ERROR(
-      attention_in_.Backward(stream, k_, Rows(s.dk), s.grad_in,
-                             GradientMode::kAccumulate, gradients[kKey]));
-  OCTET_RETURN_IF_ERROR(
-      attention_in_.Backward(stream, v_, Rows(s.dv), s.grad_in,
-                             GradientMode::kAccumulate, gradients[kValue]));
-  return RmsNormBackward(stream, {a->x, weights[kInputNorm], a->attention_rstd,
-                                  s.grad_in, s.grad_x, gradients[kInputNorm]});
+  return BackwardAttention(context, weights, gradients, a);
 }
 
 }  // namespace octet::models

@@ -18,11 +18,20 @@
 #include "base/stream.h"
 #include "base/tensor.h"
 #include "float8/recipe.h"
+#include "fsdp/param_store.h"
 #include "models/llama/activations.h"
 #include "models/llama/config.h"
 #include "models/llama/projection.h"
 
 namespace octet::models {
+
+// The inputs of a block's projections, in the forms that these read.
+struct BlockInputs {
+  SharedInput attention_in;  // of q, k, v
+  SharedInput o_in;
+  SharedInput mlp_in;  // of gate, up
+  SharedInput down_in;
+};
 
 // What a pass over the blocks shares.
 struct BlockContext {
@@ -30,6 +39,9 @@ struct BlockContext {
   const LlamaConfig* config;
   TensorView rope_table;
   Scratch scratch;
+  BlockInputs* inputs;  // of what blocks do not keep
+  SharedCasts* casts;
+  bool deterministic = true;  // see AttentionBackwardArgs
 };
 
 class Block {
@@ -39,6 +51,12 @@ class Block {
   // In the order of the parameters.
   std::vector<Projection*> projections();
   ActivationOptions::BlockNeeds needs() const;
+
+  // What it keeps of a forward pass; all by default.
+  void set_keep(Keep keep) { keep_ = keep; }
+
+  // Whether vectors are all that it reads of its weights in this version.
+  bool IsPrepared(int64_t version);
 
   // `weights` are the unit's, in BlockParam's order; `version` the store's.
   // Reads activations->x when `residual` is absent (the first block); else x =
@@ -52,22 +70,46 @@ class Block {
   // input. Adds to the unit's gradients. Activations are overwritten.
   absl::Status Backward(const BlockContext& context,
                         absl::Span<const TensorView> weights, int64_t version,
-                        absl::Span<const TensorView> gradients,
+                        const fsdp::UnitGradients& gradients,
                         BlockActivations* activations);
 
  private:
   absl::Status Prepare(const Stream& stream,
                        absl::Span<const TensorView> weights, int64_t version);
+  // Up to what attention adds, in scratch.delta; with `residual`, x is the sum.
+  absl::Status ForwardAttention(const BlockContext& context,
+                                absl::Span<const TensorView> weights,
+                                const TensorView& residual,
+                                BlockActivations* activations);
+  // Up to down_in's forms; `adds`: mlp_x is x + scratch.delta, else it is
+  // there.
   absl::Status ForwardMlp(const BlockContext& context,
-                          absl::Span<const TensorView> weights,
+                          absl::Span<const TensorView> weights, bool adds,
                           BlockActivations* activations);
+  // What was not kept, again.
+  absl::Status Recompute(const BlockContext& context,
+                         absl::Span<const TensorView> weights,
+                         BlockActivations* activations);
   absl::Status BackwardMlp(const BlockContext& context,
                            absl::Span<const TensorView> weights,
-                           absl::Span<const TensorView> gradients,
+                           const fsdp::UnitGradients& gradients,
                            BlockActivations* activations);
+  absl::Status BackwardAttention(const BlockContext& context,
+                                 absl::Span<const TensorView> weights,
+                                 const fsdp::UnitGradients& gradients,
+                                 BlockActivations* activations);
+
+  // The inputs of either half: its own if it keeps them.
+  BlockInputs& AttentionInputs(const BlockContext& context) {
+    return keep_ == Keep::kInput ? *context.inputs : inputs_;
+  }
+  BlockInputs& MlpInputs(const BlockContext& context) {
+    return keep_ == Keep::kAll ? inputs_ : *context.inputs;
+  }
 
   Projection q_, k_, v_, o_, gate_, up_, down_;
-  SharedInput attention_in_, o_in_, mlp_in_, down_in_;
+  BlockInputs inputs_;
+  Keep keep_ = Keep::kAll;
 };
 
 }  // namespace octet::models

@@ -42,8 +42,8 @@ TEST_P(GoldensTest, LogitsLossAndGradientsMatchTransformers) {
   const std::string folder = octet::testing::GoldenPath(GetParam());
   OCTET_ASSERT_OK_AND_ASSIGN(const LlamaConfig config, ReadHfConfig(folder));
   OCTET_ASSERT_OK_AND_ASSIGN(
-      auto store,
-      fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), DType::kF32));
+      auto store, fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config),
+                                                {DType::kF32}));
   ASSERT_THAT(LoadHfWeights(Stream(), folder, config, store.get()), IsOk());
   LlamaOptions options;
   options.compute_dtype = DType::kF32;

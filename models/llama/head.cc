@@ -38,13 +38,17 @@ absl::Status Head::Normalise(const HeadContext& context,
   return RmsNormForward(context.stream, norm);
 }
 
+absl::Status Head::Cast(const HeadContext& context, const TensorView& in) {
+  return in_.Prepare(context.stream, in, TensorView(), {&lm_head_},
+                     context.casts);
+}
+
 absl::Status Head::Loss(const HeadContext& context, const TensorView& targets,
                         HeadActivations* a) {
   const int64_t tokens = a->in.rows();
   for (int64_t begin = 0; begin < tokens; begin += a->logits.rows()) {
     const int64_t count = std::min(a->logits.rows(), tokens - begin);
-    OCTET_RETURN_IF_ERROR(
-        in_.Prepare(context.stream, a->in.RowSlice(begin, count), {&lm_head_}));
+    OCTET_RETURN_IF_ERROR(Cast(context, a->in.RowSlice(begin, count)));
     CrossEntropyArgs loss;
     loss.logits = a->logits.RowSlice(0, count);
     loss.targets = Slice(targets, begin, count);
@@ -57,13 +61,13 @@ absl::Status Head::Loss(const HeadContext& context, const TensorView& targets,
 
 absl::Status Head::LossAndGradient(const HeadContext& context,
                                    const TensorView& targets, double grad_scale,
-                                   const HeadTensors& gradients,
+                                   const HeadGradients& gradients,
                                    const Scratch& scratch, HeadActivations* a) {
   const int64_t tokens = a->in.rows();
+  WeightGradient dw = gradients.lm_head;
   for (int64_t begin = 0; begin < tokens; begin += a->logits.rows()) {
     const int64_t count = std::min(a->logits.rows(), tokens - begin);
-    OCTET_RETURN_IF_ERROR(
-        in_.Prepare(context.stream, a->in.RowSlice(begin, count), {&lm_head_}));
+    OCTET_RETURN_IF_ERROR(Cast(context, a->in.RowSlice(begin, count)));
     CrossEntropyArgs loss;
     loss.logits = a->logits.RowSlice(0, count);
     loss.targets = Slice(targets, begin, count);
@@ -72,10 +76,11 @@ absl::Status Head::LossAndGradient(const HeadContext& context,
     loss.dlogits = a->dlogits.RowSlice(0, count);
     OCTET_RETURN_IF_ERROR(in_.Forward(context.stream, lm_head_, loss.logits));
     OCTET_RETURN_IF_ERROR(CrossEntropy(context.stream, loss));
-    OCTET_RETURN_IF_ERROR(in_.Backward(context.stream, lm_head_, loss.dlogits,
-                                       scratch.grad_in.RowSlice(begin, count),
-                                       float8::GradientMode::kOverwrite,
-                                       gradients.lm_head));
+    OCTET_RETURN_IF_ERROR(
+        in_.Backward(context.stream, lm_head_, loss.dlogits, TensorView(),
+                     scratch.grad_in.RowSlice(begin, count),
+                     float8::GradientMode::kOverwrite, dw, context.casts));
+    dw.mode = float8::GradientMode::kAccumulate;
   }
   OCTET_RETURN_IF_ERROR(FillZero(context.stream, scratch.grad_x));
   return RmsNormBackward(context.stream,
@@ -85,7 +90,7 @@ absl::Status Head::LossAndGradient(const HeadContext& context,
 
 absl::Status Head::Logits(const HeadContext& context, HeadActivations* a,
                           const TensorView& out) {
-  OCTET_RETURN_IF_ERROR(in_.Prepare(context.stream, a->in, {&lm_head_}));
+  OCTET_RETURN_IF_ERROR(Cast(context, a->in));
   return in_.Forward(context.stream, lm_head_, out);
 }
 

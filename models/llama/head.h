@@ -21,10 +21,15 @@
 
 namespace octet::models {
 
-// The head's weights in the compute dtype, or their gradients, whole.
+// The head's weights in the compute dtype, whole.
 struct HeadTensors {
   TensorView norm;     // [hidden]
   TensorView lm_head;  // [vocab, hidden]; the embedding if tied
+};
+
+struct HeadGradients {
+  TensorView norm;  // added to
+  WeightGradient lm_head;
 };
 
 struct HeadContext {
@@ -32,6 +37,7 @@ struct HeadContext {
   const LlamaConfig* config;
   HeadTensors weights;
   int64_t version;
+  SharedCasts* casts;
 };
 
 class Head {
@@ -48,11 +54,11 @@ class Head {
   absl::Status Loss(const HeadContext& context, const TensorView& targets,
                     HeadActivations* activations);
 
-  // Loss, and its gradient times grad_scale: added to `gradients`, and written
-  // to scratch.grad_x for the residual stream.
+  // Loss, and its gradient times grad_scale: into `gradients`, and written to
+  // scratch.grad_x for the residual stream.
   absl::Status LossAndGradient(const HeadContext& context,
                                const TensorView& targets, double grad_scale,
-                               const HeadTensors& gradients,
+                               const HeadGradients& gradients,
                                const Scratch& scratch,
                                HeadActivations* activations);
 
@@ -61,6 +67,8 @@ class Head {
                       const TensorView& out);
 
  private:
+  absl::Status Cast(const HeadContext& context, const TensorView& in);
+
   Projection lm_head_;
   SharedInput in_;
 };

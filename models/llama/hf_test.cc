@@ -47,7 +47,7 @@ std::string Folder(const std::string& name) {
 
 std::unique_ptr<fsdp::WholeParamStore> MakeStore(const LlamaConfig& config) {
   auto store =
-      fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), DType::kF32);
+      fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), {DType::kF32});
   EXPECT_THAT(store, IsOk());
   return std::move(*store);
 }

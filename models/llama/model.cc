@@ -10,24 +10,31 @@
 #include "models/layers/cross_entropy.h"
 #include "models/layers/embedding.h"
 #include "models/layers/rope.h"
+#include "models/llama/gradients.h"
 #include "models/llama/params.h"
 
 namespace octet::models {
 namespace {
 
-// Logits of a chunk take at most 128 MiB in f32, but for a huge vocabulary.
-int64_t LossChunk(int64_t asked, int64_t tokens, int64_t vocab) {
-  constexpr int64_t kElements = int64_t{1} << 25;
+// Logits of a chunk take at most 128 MiB in f32, on a GPU 1 GiB, but for a huge
+// vocabulary.
+int64_t LossChunk(const Device& device, int64_t asked, int64_t tokens,
+                  int64_t vocab) {
+  const int64_t elements =
+      device.kind == DeviceKind::kCpu ? int64_t{1} << 25 : int64_t{1} << 28;
   const int64_t chunk =
-      asked > 0 ? asked : std::max<int64_t>(kElements / vocab / 16 * 16, 16);
+      asked > 0 ? asked : std::max<int64_t>(elements / vocab / 16 * 16, 16);
   return std::min(chunk, std::max<int64_t>(tokens, 1));
 }
 
 // A unit's weights, given back on every way out.
 class Acquired {
  public:
-  Acquired(fsdp::ParamStore* store, int64_t unit)
-      : store_(store), unit_(unit), weights_(store->Acquire(unit)) {}
+  Acquired(fsdp::ParamStore* store, int64_t unit, bool vectors_only = false)
+      : store_(store),
+        unit_(unit),
+        weights_(vectors_only ? store->AcquireVectors(unit)
+                              : store->Acquire(unit)) {}
   ~Acquired() {
     if (weights_.ok()) store_->Release(unit_).IgnoreError();
   }
@@ -55,6 +62,7 @@ Llama::Llama(const Stream& stream, const LlamaConfig& config,
   blocks_.reserve(config.num_layers);
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
     blocks_.emplace_back(options.recipe, config, layer);
+    if (!options.keep.empty()) blocks_[layer].set_keep(options.keep[layer]);
   }
 }
 
@@ -78,6 +86,12 @@ absl::StatusOr<std::unique_ptr<Llama>> Llama::Create(
   if (options.loss_chunk < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("llama: loss_chunk is ", options.loss_chunk));
+  }
+  const int64_t layers = options.keep.size();
+  if (layers != 0 && layers != config.num_layers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("llama: keep is given for ", layers, " layers, there are ",
+                     config.num_layers));
   }
   // Not make_unique: the constructor is private.
   std::unique_ptr<Llama> model(new Llama(stream, config, options, store));
@@ -150,14 +164,16 @@ absl::Status Llama::Plan(const TensorView& tokens) {
   options.batch = batch;
   options.length = length;
   options.compute_dtype = options_.compute_dtype;
-  options.loss_chunk =
-      LossChunk(options_.loss_chunk, batch * length, config_.vocab_size);
+  options.loss_chunk = LossChunk(stream_.device(), options_.loss_chunk,
+                                 batch * length, config_.vocab_size);
   for (const Block& block : blocks_) options.needs.push_back(block.needs());
   return activations_.Plan(stream_, config_, options);
 }
 
 BlockContext Llama::MakeContext() {
-  return {stream_, &config_, rope_table_.view(), activations_.scratch()};
+  return {
+      stream_,         &config_, rope_table_.view(),    activations_.scratch(),
+      &shared_inputs_, &casts_,  options_.deterministic};
 }
 
 absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
@@ -171,7 +187,8 @@ absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
   const BlockContext context = MakeContext();
   TensorView residual;
   for (int64_t i = 0; i < config_.num_layers; ++i) {
-    const Acquired unit(store_, i + 1);
+    const Acquired unit(store_, i + 1,
+                        blocks_[i].IsPrepared(store_->version()));
     OCTET_RETURN_IF_ERROR(unit.status());
     BlockActivations& block = activations_.block(i);
     OCTET_RETURN_IF_ERROR(blocks_[i].Forward(
@@ -184,7 +201,8 @@ absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
 absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
   const BlockContext context = MakeContext();
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
-    const Acquired unit(store_, i + 1);
+    const Acquired unit(store_, i + 1,
+                        blocks_[i].IsPrepared(store_->version()));
     OCTET_RETURN_IF_ERROR(unit.status());
     OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(i + 1));
     OCTET_RETURN_IF_ERROR(blocks_[i].Backward(context, unit.weights(),
@@ -192,10 +210,12 @@ absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
                                               &activations_.block(i)));
     OCTET_RETURN_IF_ERROR(store_->Reduce(i + 1));
   }
-  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
+  OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(0));
+  OCTET_ASSIGN_OR_RETURN(const TensorView embedding,
+                         ZeroIfFresh(stream_, gradients, 0));
   OCTET_RETURN_IF_ERROR(EmbeddingBackward(
       stream_, tokens.Reshaped(Shape({tokens.num_elements()})),
-      context.scratch.grad_x, embedding[0]));
+      context.scratch.grad_x, embedding));
   return store_->Reduce(0);
 }
 
@@ -204,7 +224,7 @@ absl::Status Llama::WithHead(
   const Acquired unit(store_, config_.num_layers + 1);
   OCTET_RETURN_IF_ERROR(unit.status());
   std::optional<Acquired> embedding;
-  HeadContext context = {stream_, &config_, {}, store_->version()};
+  HeadContext context = {stream_, &config_, {}, store_->version(), &casts_};
   context.weights.norm = unit.weights()[kFinalNorm];
   if (config_.tie_word_embeddings) {
     embedding.emplace(store_, 0);
@@ -219,14 +239,19 @@ absl::Status Llama::WithHead(
   return f(context);
 }
 
-absl::StatusOr<HeadTensors> Llama::HeadGradients() {
+absl::StatusOr<HeadGradients> Llama::TakeHeadGradients() {
   OCTET_ASSIGN_OR_RETURN(const auto head,
                          store_->Gradients(config_.num_layers + 1));
-  if (!config_.tie_word_embeddings) {
-    return HeadTensors{head[kFinalNorm], head[kLmHead]};
+  HeadGradients gradients;
+  OCTET_ASSIGN_OR_RETURN(gradients.norm,
+                         ZeroIfFresh(stream_, head, kFinalNorm));
+  if (config_.tie_word_embeddings) {
+    OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
+    gradients.lm_head = GradientOf(embedding, 0);
+  } else {
+    gradients.lm_head = GradientOf(head, kLmHead);
   }
-  OCTET_ASSIGN_OR_RETURN(const auto embedding, store_->Gradients(0));
-  return HeadTensors{head[kFinalNorm], embedding[0]};
+  return gradients;
 }
 
 absl::StatusOr<double> Llama::SumLosses() {
@@ -255,7 +280,7 @@ absl::StatusOr<double> Llama::ForwardBackward(const TensorView& tokens,
   OCTET_RETURN_IF_ERROR(Plan(tokens));
   OCTET_RETURN_IF_ERROR(ForwardBlocks(tokens));
   OCTET_RETURN_IF_ERROR(WithHead([&](const HeadContext& context) {
-    OCTET_ASSIGN_OR_RETURN(const HeadTensors gradients, HeadGradients());
+    OCTET_ASSIGN_OR_RETURN(const HeadGradients gradients, TakeHeadGradients());
     return head_.LossAndGradient(
         context, targets.Reshaped(Shape({targets.num_elements()})), grad_scale,
         gradients, activations_.scratch(), &activations_.head());

@@ -10,7 +10,8 @@
 // layers run in float8 where the recipe says so, by their Hugging Face names
 // (model.layers.0.mlp.up_proj, lm_head). Weights are cast once per version of
 // the store, an input once for all layers that read it. Memory for activations
-// is allocated when a batch is larger than any before. The same calls give the
+// is allocated when a batch is larger than any before; what blocks do not keep
+// (LlamaOptions::keep) is computed again by backward. The same calls give the
 // same bits.
 //
 // Each call acquires one unit at a time, and a tied embedding for the head.
@@ -46,6 +47,10 @@ struct LlamaOptions {
   DType compute_dtype = DType::kBf16;
   // Tokens whose logits exist at one time; 0 picks a number by the vocabulary.
   int64_t loss_chunk = 0;
+  // Layer by layer; none: all is kept.
+  std::vector<Keep> keep = {};
+  // On a GPU the same calls give the same bits only with this.
+  bool deterministic = true;
 };
 
 // By name, such as "model.layers.0.mlp.up_proj.input"; newest first.
@@ -107,7 +112,7 @@ class Llama {
   // Calls f with the head's weights, acquired.
   absl::Status WithHead(
       const std::function<absl::Status(const HeadContext&)>& f);
-  absl::StatusOr<HeadTensors> HeadGradients();
+  absl::StatusOr<HeadGradients> TakeHeadGradients();
   absl::StatusOr<double> SumLosses();
   BlockContext MakeContext();
 
@@ -117,6 +122,8 @@ class Llama {
   fsdp::ParamStore* store_;
   std::vector<Block> blocks_;
   Head head_;
+  BlockInputs shared_inputs_;
+  SharedCasts casts_;
   Activations activations_;
   Tensor rope_table_;
 };

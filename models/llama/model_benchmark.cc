@@ -22,7 +22,7 @@ void Step(benchmark::State& state, const std::string& recipe, DType dtype) {
   constexpr int64_t kLength = 256;
   const LlamaConfig config = *LlamaPresetConfig("tiny");
   auto store =
-      *fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), dtype);
+      *fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), {dtype});
   if (!InitParams(Stream(), config, 1, store.get()).ok()) return;
   LlamaOptions options;
   options.recipe = *float8::NamedRecipe(recipe);

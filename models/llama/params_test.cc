@@ -37,7 +37,7 @@ LlamaConfig Small() {
 std::map<std::string, std::vector<double>> Init(const LlamaConfig& config,
                                                 uint64_t seed) {
   auto store =
-      fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), DType::kF32);
+      fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config), {DType::kF32});
   EXPECT_THAT(store, IsOk());
   const int64_t before = (*store)->version();
   EXPECT_THAT(InitParams(Stream(), config, seed, store->get()), IsOk());

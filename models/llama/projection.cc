@@ -19,6 +19,29 @@ Projection::Projection(const float8::Recipe& recipe, std::string name,
               float8::DelayedScale(recipe.delayed)};
 }
 
+namespace {
+
+bool ScalesByTensorAmax(const float8::OperandPlan& plan) {
+  return plan.is_float8 && plan.mode == float8::ScalingMode::kDynamic &&
+         plan.cast.granularity == float8::Granularity::kTensor;
+}
+
+}  // namespace
+
+bool Projection::wants_input_amax() const {
+  return ScalesByTensorAmax(recipe_.forward.a);
+}
+
+bool Projection::wants_gradient_amax() const {
+  return ScalesByTensorAmax(recipe_.dgrad.a) ||
+         ScalesByTensorAmax(recipe_.wgrad.a);
+}
+
+bool Projection::IsPrepared(int64_t version) const {
+  return version == version_ && recipe_.forward.b.is_float8 &&
+         recipe_.dgrad.b.is_float8;
+}
+
 absl::Status Projection::Prepare(const Stream& stream, const TensorView& weight,
                                  int64_t version) {
   if (version == version_) {
@@ -39,14 +62,27 @@ void Projection::VisitScaling(
   f(name_ + ".grad_output", &scaling_.grad_output);
 }
 
+Tensor SharedCasts::TakeBytes(int64_t cols) {
+  return std::exchange(bytes_[cols], Tensor());
+}
+
+void SharedCasts::GiveBytes(Tensor bytes) {
+  const int64_t cols = bytes.view().cols();
+  bytes_[cols] = std::move(bytes);
+}
+
 absl::Status SharedInput::Prepare(const Stream& stream, const TensorView& x,
-                                  absl::Span<Projection* const> readers) {
+                                  const TensorView& amax,
+                                  absl::Span<Projection* const> readers,
+                                  SharedCasts* shared) {
   plain_.value = x;
   for (Projection* reader : readers) {
     if (!reader->is_float8()) continue;
+    Tensor& bytes = float8_.first.data;
+    if (!bytes.view().present()) bytes = shared->TakeBytes(x.cols());
     // All float8 layers have one recipe: the first one's history serves all.
     return float8::PrepareInput(stream, reader->recipe(),
-                                {x, {}, &reader->scaling().input}, &float8_);
+                                {x, amax, &reader->scaling().input}, &float8_);
   }
   return absl::OkStatus();
 }
@@ -58,20 +94,31 @@ absl::Status SharedInput::Forward(const Stream& stream,
                                reader.weight(), TensorView(), y);
 }
 
+void SharedInput::EndForward(SharedCasts* shared) {
+  // The CPU reads the same bytes in backward. On a GPU that reads the
+  // transposed ones, or the value itself.
+  Tensor& bytes = float8_.first.data;
+  if (bytes.view().empty() || bytes.view().device().kind == DeviceKind::kCpu) {
+    return;
+  }
+  shared->GiveBytes(std::exchange(bytes, Tensor()));
+}
+
 absl::Status SharedInput::Backward(const Stream& stream, Projection& reader,
-                                   const TensorView& g, const TensorView& dx,
+                                   const TensorView& g, const TensorView& amax,
+                                   const TensorView& dx,
                                    float8::GradientMode dx_mode,
-                                   const TensorView& dw) const {
+                                   const WeightGradient& dw,
+                                   SharedCasts* shared) const {
   float8::LinearGradients gradients;
   gradients.dx = dx;
   gradients.dx_mode = dx_mode;
-  gradients.dw = dw;
-  gradients.dw_mode = float8::GradientMode::kAccumulate;
-  // Freed with this call: kept for every layer they would add up.
-  float8::LinearOperand casts;
+  gradients.dw = dw.dw;
+  gradients.dw_mode = dw.mode;
   return float8::LinearBackward(
       stream, reader.recipe(), For(reader), reader.weight(),
-      {g, {}, &reader.scaling().grad_output}, &casts, gradients);
+      {g, amax, &reader.scaling().grad_output},
+      shared->GradientForms(g.cols(), reader.is_float8()), gradients);
 }
 
 }  // namespace octet::models

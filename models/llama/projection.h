@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -32,10 +34,16 @@ class Projection {
   float8::LayerShape shape() const { return {name_, n_, k_}; }
   // Whether backward reads the input itself, and not its float8 form.
   bool reads_input_again() const { return !recipe_.wgrad.b.is_float8; }
+  // Whether a cast of its input, or of its output's gradient, is spared a read
+  // of all of it by being told the amax.
+  bool wants_input_amax() const;
+  bool wants_gradient_amax() const;
 
   // Casts the weight unless its forms are of this version already.
   absl::Status Prepare(const Stream& stream, const TensorView& weight,
                        int64_t version);
+  // Whether Prepare needs no weight, and nor does anything after it.
+  bool IsPrepared(int64_t version) const;
   // The next Prepare casts again, whatever the version.
   void Forget() { version_ = -1; }
   const float8::LinearOperand& weight() const { return weight_; }
@@ -56,22 +64,52 @@ class Projection {
   int64_t version_ = -1;
 };
 
+// Memory that one layer after the other uses: what backward makes of output
+// gradients, and the bytes of inputs that forward alone reads.
+class SharedCasts {
+ public:
+  // The forms of a gradient of `cols` columns, one layer's at a time.
+  float8::LinearOperand* GradientForms(int64_t cols, bool is_float8) {
+    return &gradients_[{cols, is_float8}];
+  }
+
+  // A tensor of so many columns that was given back, or an absent one.
+  Tensor TakeBytes(int64_t cols);
+  void GiveBytes(Tensor bytes);
+
+ private:
+  std::map<std::pair<int64_t, bool>, float8::LinearOperand> gradients_;
+  std::map<int64_t, Tensor> bytes_;
+};
+
+// A weight's gradient.
+struct WeightGradient {
+  TensorView dw;
+  float8::GradientMode mode = float8::GradientMode::kAccumulate;
+};
+
 // What one or several projections read, cast once for all that are float8.
 class SharedInput {
  public:
-  // Of `x`, which must outlive the last use, for these readers.
+  // Of `x`, which must outlive the last use, for these readers. `amax`: of x,
+  // where whoever made it knows it; see float8::LinearSource.
   absl::Status Prepare(const Stream& stream, const TensorView& x,
-                       absl::Span<Projection* const> readers);
+                       const TensorView& amax,
+                       absl::Span<Projection* const> readers,
+                       SharedCasts* shared);
 
   // y = x w^T. Overwrites y.
   absl::Status Forward(const Stream& stream, const Projection& reader,
                        const TensorView& y) const;
 
-  // See float8::LinearBackward; dw is accumulated into.
+  // After the last Forward: what backward does not read is for the next layer.
+  void EndForward(SharedCasts* shared);
+
+  // See float8::LinearBackward. `amax`: of g, as above.
   absl::Status Backward(const Stream& stream, Projection& reader,
-                        const TensorView& g, const TensorView& dx,
-                        float8::GradientMode dx_mode,
-                        const TensorView& dw) const;
+                        const TensorView& g, const TensorView& amax,
+                        const TensorView& dx, float8::GradientMode dx_mode,
+                        const WeightGradient& dw, SharedCasts* shared) const;
 
  private:
   const float8::LinearOperand& For(const Projection& reader) const {

@@ -50,7 +50,7 @@ class ShardedTestStore : public fsdp::ParamStore {
   absl::Status Release(int64_t) override {
     return absl::UnimplementedError("Release");
   }
-  absl::StatusOr<absl::Span<const TensorView>> Gradients(int64_t) override {
+  absl::StatusOr<fsdp::UnitGradients> Gradients(int64_t) override {
     return absl::UnimplementedError("Gradients");
   }
   absl::Status Reduce(int64_t) override {

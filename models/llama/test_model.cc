@@ -30,6 +30,7 @@ absl::StatusOr<double> TestModel::Run(double grad_scale) {
 
 std::vector<double> TestModel::Gradients() const {
   std::vector<double> all;
+  if (!store->FinishGradients().ok()) return all;
   for (const fsdp::ParamShard& shard : store->shards()) {
     const std::vector<double> part = Doubles(shard.gradient);
     all.insert(all.end(), part.begin(), part.end());
@@ -48,19 +49,13 @@ absl::Status TestModel::Descend(double rate) {
   return store->ZeroGradients();
 }
 
-absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,
-                                        const std::string& recipe,
-                                        DType compute_dtype, int64_t length,
-                                        int64_t loss_chunk) {
+absl::StatusOr<TestModel> MakeTestModel(
+    const LlamaConfig& config, const LlamaOptions& options,
+    const fsdp::WholeParamStoreOptions& store, int64_t length) {
   TestModel test;
-  OCTET_ASSIGN_OR_RETURN(
-      test.store, fsdp::WholeParamStore::Create(Stream(), UnitSpecs(config),
-                                                compute_dtype));
+  OCTET_ASSIGN_OR_RETURN(test.store, fsdp::WholeParamStore::Create(
+                                         Stream(), UnitSpecs(config), store));
   OCTET_RETURN_IF_ERROR(InitParams(Stream(), config, 11, test.store.get()));
-  LlamaOptions options;
-  OCTET_ASSIGN_OR_RETURN(options.recipe, float8::NamedRecipe(recipe));
-  options.compute_dtype = compute_dtype;
-  options.loss_chunk = loss_chunk;
   OCTET_ASSIGN_OR_RETURN(
       test.model, Llama::Create(Stream(), config, options, test.store.get()));
   std::vector<int32_t> tokens(2 * length), targets(2 * length);
@@ -72,6 +67,17 @@ absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,
   test.tokens = MakeTensor(Shape({2, length}), tokens);
   test.targets = MakeTensor(Shape({2, length}), targets);
   return test;
+}
+
+absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,
+                                        const std::string& recipe,
+                                        DType compute_dtype, int64_t length,
+                                        int64_t loss_chunk) {
+  LlamaOptions options;
+  OCTET_ASSIGN_OR_RETURN(options.recipe, float8::NamedRecipe(recipe));
+  options.compute_dtype = compute_dtype;
+  options.loss_chunk = loss_chunk;
+  return MakeTestModel(config, options, {compute_dtype}, length);
 }
 
 }  // namespace octet::models

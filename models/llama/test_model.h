@@ -33,7 +33,12 @@ struct TestModel {
   absl::Status Descend(double rate);
 };
 
-// Initialised from a seed. `recipe` is a name.
+// Initialised from a seed.
+absl::StatusOr<TestModel> MakeTestModel(
+    const LlamaConfig& config, const LlamaOptions& options,
+    const fsdp::WholeParamStoreOptions& store, int64_t length = 24);
+
+// `recipe` is a name.
 absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,
                                         const std::string& recipe,
                                         DType compute_dtype,

@@ -62,7 +62,7 @@ TEST(EstimateMemory, ActivationsAreNoMoreThanTheModelTakes) {
     OCTET_ASSERT_OK_AND_ASSIGN(
         const auto store,
         fsdp::WholeParamStore::Create(stream, models::UnitSpecs(tiny),
-                                      options.compute_dtype));
+                                      {options.compute_dtype}));
     OCTET_ASSERT_OK_AND_ASSIGN(
         const auto llama,
         models::Llama::Create(stream, tiny, options, store.get()));
