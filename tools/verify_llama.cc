@@ -47,9 +47,9 @@ absl::StatusOr<Session> Open(const std::string& folder,
   OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig config,
                          models::ReadHfConfig(folder));
   s.vocab_size = config.vocab_size;
-  OCTET_ASSIGN_OR_RETURN(s.store,
-                         fsdp::WholeParamStore::Create(
-                             s.stream, models::UnitSpecs(config), {DType::kF32}));
+  OCTET_ASSIGN_OR_RETURN(
+      s.store, fsdp::WholeParamStore::Create(
+                   s.stream, models::UnitSpecs(config), {DType::kF32}));
   OCTET_RETURN_IF_ERROR(
       models::LoadHfWeights(s.stream, folder, config, s.store.get()));
   models::LlamaOptions options;
