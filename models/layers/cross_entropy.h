@@ -8,7 +8,8 @@
 //
 // A row whose target is kIgnoreIndex has loss 0 and gradient 0. Called on a few
 // tokens at a time, so that the logits of a batch never exist whole: see
-// models/llama/head.h.
+// models/llama/head.h. Queued on `stream`, which names the device; views must
+// outlive the work. The same bits every time; devices differ in the last bits.
 #ifndef OCTET_MODELS_LAYERS_CROSS_ENTROPY_H_
 #define OCTET_MODELS_LAYERS_CROSS_ENTROPY_H_
 
@@ -32,8 +33,9 @@ struct CrossEntropyArgs {
   TensorView dlogits;
 };
 
-// OutOfRange names the first target that is neither in the vocabulary nor
-// kIgnoreIndex.
+// OutOfRange, on the CPU, names the first target that is neither in the
+// vocabulary nor kIgnoreIndex; a GPU, which does not stop for it, gives that
+// row a loss and a gradient of NaN.
 absl::Status CrossEntropy(const Stream& stream, const CrossEntropyArgs& args);
 
 }  // namespace octet::models

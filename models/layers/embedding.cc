@@ -50,9 +50,12 @@ absl::Status EmbeddingBackward(const Stream& stream, const TensorView& tokens,
                                     Shape({tokens.num_elements()})));
   OCTET_RETURN_IF_ERROR(CheckTensor(stream, {"embedding", "dx", dx}, dx.dtype(),
                                     Shape({tokens.num_elements(), dx.cols()})));
-  OCTET_RETURN_IF_ERROR(CheckTensor(stream, {"embedding", "dtable", dtable},
-                                    internal::StatisticOf(dx.dtype()),
-                                    Shape({dtable.rows(), dx.cols()})));
+  const bool is_bf16 =
+      dtable.dtype() == DType::kBf16 && dx.dtype() != DType::kF64;
+  OCTET_RETURN_IF_ERROR(
+      CheckTensor(stream, {"embedding", "dtable", dtable},
+                  is_bf16 ? DType::kBf16 : internal::StatisticOf(dx.dtype()),
+                  Shape({dtable.rows(), dx.cols()})));
   OCTET_ASSIGN_OR_RETURN(
       auto* kernel, internal::EmbeddingBackwardSlot().Get(stream.device()));
   return kernel(stream, tokens, dx, dtable);

@@ -57,7 +57,9 @@ absl::StatusOr<Tensor> RopeTable(const Stream& stream,
 enum class RopeDirection : uint8_t { kForward, kBackward };
 
 // Turns x in place: [batch, length, heads, head_dim], f32, bf16 or f64; row t
-// of each sequence by the table's row t.
+// of each sequence by the table's row t. Products and their sums are rounded
+// one by one: the same bits on any device. Queued on `stream`; views must
+// outlive the work.
 absl::Status Rope(const Stream& stream, const TensorView& table,
                   RopeDirection direction, const TensorView& x);
 
