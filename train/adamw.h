@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// AdamW on this rank's shards: f32 master weights and moments.
+// AdamW on this rank's shards of master weights and moments, f32 or bf16.
 //
 //   I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", 2019.
 //
@@ -12,8 +12,14 @@
 //
 // in f32, rounded at the same places as PyTorch's single-tensor AdamW. Decay
 // is on every parameter, norms and embeddings too, as in torchtitan. Each
-// element depends on itself alone: bitwise repeatable on any number of threads
-// or ranks.
+// element depends on itself alone: the same bits on any number of threads or
+// ranks and on any device.
+//
+// bf16 masters and moments are read as they are, and written rounded to one of
+// the two bf16 around the f32 result, at random by its distances to them, so
+// that updates below half an ulp count on average. The random bits are Philox's
+// of (seed, the parameter's name, step, the element's place in the whole
+// parameter). NaN stays NaN.
 #ifndef OCTET_TRAIN_ADAMW_H_
 #define OCTET_TRAIN_ADAMW_H_
 
@@ -23,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/dtype.h"
 #include "base/kernel_slot.h"
 #include "base/stream.h"
 #include "base/tensor.h"
@@ -35,6 +42,8 @@ struct AdamWOptions {
   double beta2 = 0.95;
   double eps = 1e-8;
   double weight_decay = 0.1;
+  DType state_dtype = DType::kF32;  // of the moments: f32 or bf16
+  uint64_t seed = 0;                // of stochastic rounding
 };
 
 // The scalars of one step, rounded once from double.
@@ -47,25 +56,40 @@ struct AdamWScalars {
   float step_size;   // lr / (1 - beta1^t)
   float sqrt_bias2;  // sqrt(1 - beta2^t)
   float eps;
+  uint64_t seed = 0;
+  int64_t step = 0;  // t
 };
 
-// One parameter's shard; all f32, the same number of elements.
+// One parameter's shard: tensors of the same number of elements, each f32 or
+// bf16.
 struct AdamWTensors {
   TensorView master;    // in, out
   TensorView gradient;  // in
-  TensorView m;         // in, out
+  TensorView m;         // in, out; of one dtype with v
   TensorView v;         // in, out
+  // Out: bf16, an f32 master rounded to nearest. Absent: not wanted.
+  TensorView weight = {};
+  // Out: f32 [1, 1], the largest magnitude of weight, or of the master as it is
+  // written if there is none; NaN if one is NaN, 0 of no elements. Absent: not
+  // wanted.
+  TensorView amax = {};
+  // For stochastic rounding: internal::RoundingKey of the name, and the place
+  // of the shard's first element in the whole parameter.
+  uint64_t rounding_key = 0;
+  int64_t first_element = 0;
 };
 
 class AdamW {
  public:
   // Moments of zero on the stream's device. InvalidArgument for a beta outside
-  // [0, 1), a negative eps or decay. The store must outlive this.
+  // [0, 1), a negative eps or decay, a state_dtype, master or gradient that is
+  // neither f32 nor bf16. The store must outlive this.
   static absl::StatusOr<AdamW> Create(const Stream& stream,
                                       const AdamWOptions& options,
                                       fsdp::ParamStore* store);
 
-  // One step on the store's gradients; then tells it that weights changed.
+  // One step on the store's gradients, which also writes the shards' weights;
+  // then tells the store that they changed.
   absl::Status Step(const Stream& stream, double lr, double gradient_scale);
 
   // Steps taken, which a checkpoint restores together with the moments.
@@ -88,7 +112,7 @@ class AdamW {
 using AdamWKernel = absl::Status(const Stream& stream,
                                  const AdamWScalars& scalars,
                                  absl::Span<const AdamWTensors> tensors);
-// Where //train:adamw_cuda registers.
+// Where //train:cuda registers.
 KernelSlot<AdamWKernel>& AdamWSlot();
 
 }  // namespace octet::train

@@ -120,6 +120,21 @@ TEST(AdamW, ResumesBitForBit) {
   EXPECT_EQ(std::memcmp(p.data(), q.data(), 4000), 0);
 }
 
+TEST(AdamW, MomentsHaveTheStatesDtype) {
+  std::vector<float> p(3), g(3);
+  ShardsOnlyStore store;
+  store.Add(&p, &g);
+  AdamWOptions o;
+  o.state_dtype = DType::kBf16;
+  OCTET_ASSERT_OK_AND_ASSIGN(AdamW adamw, AdamW::Create(Stream(), o, &store));
+  EXPECT_EQ(adamw.tensors()[0].m.dtype(), DType::kBf16);
+  EXPECT_EQ(adamw.tensors()[0].v.dtype(), DType::kBf16);
+  o.state_dtype = DType::kF16;
+  EXPECT_THAT(
+      AdamW::Create(Stream(), o, &store),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("state_dtype")));
+}
+
 TEST(AdamW, RefusesBadOptions) {
   ShardsOnlyStore store;
   AdamWOptions o;

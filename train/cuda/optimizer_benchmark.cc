@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// AdamW and the sum of squares over a billion parameters in a few tensors, by
+// the dtypes of their states. $OCTET_TEST_DEVICE chooses the device.
+//
+// GB/s counts what must be read and written; copy_% is that in percent of a
+// device copy's bytes read and written, measured in the same run.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "testing/benchmark_device.h"
+#include "train/adamw.h"
+#include "train/clip.h"
+
+namespace octet::train {
+namespace {
+
+constexpr int64_t kTensors = 8;
+constexpr int64_t kElements = int64_t{1} << 27;  // of each
+
+const Stream& TheStream() {
+  static const Stream stream = testing::BenchmarkStream().value();
+  return stream;
+}
+
+// On the CPU a hundredth of it.
+int64_t Elements() {
+  return TheStream().device().kind == DeviceKind::kCpu ? kElements / 128
+                                                       : kElements;
+}
+
+void Time(benchmark::State& state, double bytes_each,
+          const std::function<absl::Status()>& work) {
+  const double bytes = bytes_each * static_cast<double>(kTensors * Elements());
+  for (auto _ : state) {
+    const absl::StatusOr<double> seconds =
+        testing::SecondsPerCall(TheStream(), work, /*min_calls=*/5);
+    const absl::StatusOr<double> copy =
+        testing::CopyRate(TheStream(), static_cast<int64_t>(bytes));
+    if (!seconds.ok() || !copy.ok()) {
+      state.SkipWithError(std::string(seconds.ok() ? copy.status().message()
+                                                   : seconds.status().message())
+                              .c_str());
+      return;
+    }
+    state.SetIterationTime(*seconds);
+    state.counters["ms"] = *seconds * 1e3;
+    state.counters["GB/s"] = bytes / *seconds / 1e9;
+    state.counters["copy_%"] = 100.0 * bytes / *seconds / *copy;
+  }
+}
+
+struct Dtypes {
+  DType master, gradient, moments;
+  bool has_weight;
+};
+
+// The tensors of all parameters: these repeat, so that they fit beside others.
+struct Parameters {
+  Tensor Make(DType dtype, uint64_t seed) {
+    return testing::BenchmarkTensor(TheStream(), dtype, Shape({Elements()}),
+                                    seed)
+        .value();
+  }
+  explicit Parameters(const Dtypes& d) {
+    const auto add = [&](DType dtype, uint64_t seed) {
+      memory.push_back(Make(dtype, seed));
+      return memory.back().view();
+    };
+    for (int64_t i = 0; i < kTensors; ++i) {
+      AdamWTensors t;
+      t.master = add(d.master, 1);
+      t.gradient = add(d.gradient, 2);
+      t.m = add(d.moments, 3);
+      memory.push_back(
+          Tensor::Zeros(TheStream(), d.moments, Shape({Elements()})).value());
+      t.v = memory.back().view();
+      if (d.has_weight) t.weight = add(DType::kBf16, 5);
+      memory.push_back(
+          Tensor::Zeros(TheStream(), DType::kF32, Shape({1, 1})).value());
+      t.amax = memory.back().view();
+      t.rounding_key = static_cast<uint64_t>(i);
+      tensors.push_back(t);
+    }
+  }
+
+  std::vector<Tensor> memory;
+  std::vector<AdamWTensors> tensors;
+};
+
+void RunAdamW(benchmark::State& state, Dtypes d) {
+  const Parameters parameters(d);
+  AdamWScalars s = {1.0f, 0.99999f, 0.1f, 0.95f, 0.05f, 1e-5f, 0.5f, 1e-8f};
+  const double bytes =
+      2.0 * static_cast<double>(SizeOf(d.master) + 2 * SizeOf(d.moments)) +
+      static_cast<double>(SizeOf(d.gradient)) + (d.has_weight ? 2.0 : 0.0);
+  Time(state, bytes, [&] {
+    ++s.step;
+    const auto kernel = AdamWSlot().Get(TheStream().device());
+    return kernel.ok() ? (*kernel)(TheStream(), s, parameters.tensors)
+                       : kernel.status();
+  });
+}
+
+void RunSumOfSquares(benchmark::State& state, DType dtype) {
+  std::vector<Tensor> memory;
+  std::vector<TensorView> tensors;
+  for (int64_t i = 0; i < kTensors; ++i) {
+    memory.push_back(
+        testing::BenchmarkTensor(TheStream(), dtype, Shape({Elements()}), 1)
+            .value());
+    tensors.push_back(memory.back().view());
+  }
+  const Tensor out =
+      Tensor::Zeros(TheStream(), DType::kF64, Shape({1})).value();
+  Time(state, static_cast<double>(SizeOf(dtype)),
+       [&] { return SumOfSquares(TheStream(), tensors, out); });
+}
+
+template <typename Run, typename Argument>
+void Register(const char* name, Run run, Argument argument) {
+  benchmark::RegisterBenchmark(name, run, argument)
+      ->UseManualTime()
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
+}
+
+const bool kRegistered = [] {
+  constexpr DType kF32 = DType::kF32, kBf16 = DType::kBf16;
+  using D = Dtypes;
+  Register("adamw/f32_states/f32_gradient", &RunAdamW,
+           D{kF32, kF32, kF32, false});
+  Register("adamw/f32_states/f32_gradient/weight", &RunAdamW,
+           D{kF32, kF32, kF32, true});
+  Register("adamw/f32_states/bf16_gradient/weight", &RunAdamW,
+           D{kF32, kBf16, kF32, true});
+  Register("adamw/f32_master/bf16_moments/bf16_gradient/weight", &RunAdamW,
+           D{kF32, kBf16, kBf16, true});
+  Register("adamw/bf16_states/f32_gradient", &RunAdamW,
+           D{kBf16, kF32, kBf16, false});
+  Register("adamw/bf16_states/bf16_gradient", &RunAdamW,
+           D{kBf16, kBf16, kBf16, false});
+  Register("sum_of_squares/f32", &RunSumOfSquares, kF32);
+  Register("sum_of_squares/bf16", &RunSumOfSquares, kBf16);
+  return true;
+}();
+
+}  // namespace
+}  // namespace octet::train
