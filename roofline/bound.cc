@@ -42,7 +42,8 @@ absl::StatusOr<double> FlopRate(absl::string_view mode,
                                 const Hardware& hardware,
                                 const BoundOptions& options) {
   if (options.rates == Rates::kCalibrated) {
-    const auto measured = hardware.gemm_flops.find(std::string(mode));
+    const auto measured =
+        hardware.gemm_flops.find(CalibratedMode(hardware, mode));
     if (measured != hardware.gemm_flops.end()) return measured->second;
   }
   if (mode == "bf16") return hardware.bf16_flops * hardware.bf16_share;
@@ -59,7 +60,8 @@ absl::StatusOr<double> FlopRate(absl::string_view mode,
 double FixedSeconds(const std::string& mode, const Hardware& hardware,
                     const BoundOptions& options) {
   if (options.rates != Rates::kCalibrated) return 0;
-  const auto found = hardware.gemm_fixed_seconds.find(mode);
+  const auto found =
+      hardware.gemm_fixed_seconds.find(CalibratedMode(hardware, mode));
   return found == hardware.gemm_fixed_seconds.end() ? 0 : found->second;
 }
 

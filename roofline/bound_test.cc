@@ -99,6 +99,23 @@ TEST(BoundKernel, SharesAndCalibration) {
                    flops / 5e11);
 }
 
+// 1x128 scales on both sides have a rate of their own, if it was measured.
+TEST(BoundKernel, TheBlockwiseWeightGradient) {
+  Hardware h = Simple();
+  h.gemm_flops["block128"] = 4e11;
+  h.gemm_fixed_seconds["block128"] = 1e-3;
+  const KernelCost gemm = GemmCost(GemmRole::kGradWeight, "block1x128", 1);
+  const Sizes sizes = {65536, 128, 128};
+  const double flops = 2 * 0x1p30;
+  const KernelBound as_block128 = Kernel(gemm, sizes, h, Calibrated());
+  EXPECT_DOUBLE_EQ(as_block128.compute_seconds, flops / 4e11);
+  EXPECT_DOUBLE_EQ(as_block128.launch_seconds, 1e-3 + 1e-6);
+  h.gemm_flops["block1x128"] = 2e11;
+  const KernelBound own = Kernel(gemm, sizes, h, Calibrated());
+  EXPECT_DOUBLE_EQ(own.compute_seconds, flops / 2e11);
+  EXPECT_DOUBLE_EQ(own.launch_seconds, 1e-6);
+}
+
 TEST(BoundKernel, LaunchesOneByOneTakeLonger) {
   BoundOptions options;
   options.launch = Launch::kSingle;

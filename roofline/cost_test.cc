@@ -138,7 +138,7 @@ TEST(LinearCost, ModesOfMultiplications) {
   EXPECT_THAT(Modes("rowwise"), ElementsAre("row_fast", "row", "row"));
   EXPECT_THAT(Modes("rowwise_gw_hp"), ElementsAre("row_fast", "row", "bf16"));
   EXPECT_THAT(Modes("blockwise"),
-              ElementsAre("block128", "block128", "block128"));
+              ElementsAre("block128", "block128", "block1x128"));
   EXPECT_THAT(Modes("mxfp8"), ElementsAre("mxfp8", "mxfp8", "mxfp8"));
 }
 

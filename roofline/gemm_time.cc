@@ -45,6 +45,7 @@ const std::vector<GemmMode>& GemmModes() {
       {"row_fast", "e4m3", "row", "fast"},
       {"row", "e4m3", "row", "precise"},
       {"block128", "e4m3", "block128", "precise"},
+      {"block1x128", "e4m3", "block1x128", "precise"},
       {"f32", "f32", "none", "f32"},
   };
   return modes;

@@ -8,7 +8,8 @@
 // is linear in the logarithms of m, k and n between the nearest sizes that were
 // measured. All of these must be there; nothing is extrapolated.
 //
-// Modes (hardware.h): bf16, tensor_fast, tensor, row_fast, row, block128, f32.
+// Modes (hardware.h): bf16, tensor_fast, tensor, row_fast, row, block128,
+// block1x128, f32.
 #ifndef OCTET_ROOFLINE_GEMM_TIME_H_
 #define OCTET_ROOFLINE_GEMM_TIME_H_
 
@@ -28,7 +29,7 @@ namespace octet::roofline {
 struct GemmMode {
   absl::string_view name;
   absl::string_view dtype;         // bf16, e4m3, f32
-  absl::string_view scale_mode;    // none, tensor, row, block128
+  absl::string_view scale_mode;    // none, tensor, row, block...
   absl::string_view accumulation;  // f32, fast, precise
 };
 const std::vector<GemmMode>& GemmModes();

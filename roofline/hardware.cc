@@ -105,6 +105,11 @@ absl::Status CheckHardware(const Hardware& h) {
   return CheckCalibration(h);
 }
 
+std::string CalibratedMode(const Hardware& hardware, absl::string_view mode) {
+  const bool is_measured = hardware.gemm_flops.count(std::string(mode)) > 0;
+  return std::string(mode == "block1x128" && !is_measured ? "block128" : mode);
+}
+
 double Bf16Ridge(const Hardware& hardware) {
   return hardware.bf16_flops / hardware.memory_rate;
 }

@@ -46,8 +46,9 @@ struct Hardware {
   double link_share = 1;
 
   // Calibrated by measurement; 0 or absent: not measured. Modes of GEMMs:
-  // bf16, tensor_fast, tensor, row_fast, row, block128 (float8/recipe.h: scales
-  // per tensor, row or block; fast accumulation or precise).
+  // bf16, tensor_fast, tensor, row_fast, row, block128, block1x128
+  // (float8/recipe.h: scales per tensor, row or block; fast accumulation or
+  // precise. block128: 1x128 by 128x128; block1x128: 1x128 on both sides).
   double copy_rate = 0;  // bytes/s, read + written
   std::map<std::string, double> gemm_flops;
   // Of every GEMM of a mode, whatever its size: pipelines fill and drain.
@@ -69,6 +70,10 @@ absl::StatusOr<Hardware> FindHardware(absl::string_view name);
 
 // InvalidArgument naming the first field that no GPU can have.
 absl::Status CheckHardware(const Hardware& hardware);
+
+// The mode whose measured rate and fixed time are those of `mode`: itself, but
+// "block128" for a block1x128 that was not measured.
+std::string CalibratedMode(const Hardware& hardware, absl::string_view mode);
 
 // FLOP/byte at which a kernel turns from memory bound to compute bound.
 double Bf16Ridge(const Hardware& hardware);

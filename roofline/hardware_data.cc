@@ -8,9 +8,6 @@
 namespace octet::roofline::internal {
 namespace {
 
-constexpr char kMeasuredH200[] =
-    "measured on an H200 (docs/numbers/h200.md, \"Scaled GEMM\")";
-
 struct Peaks {
   double bf16, fp8, fp4;
   double memory_rate, memory_bytes;
@@ -80,15 +77,19 @@ void SetOtherShares(Hardware* h) {
 // calls at M = 16 and 256 take above their bound, a launch and the events.
 void SetH200Calibration(Hardware* h) {
   h->copy_rate = 4.27e12;
-  h->gemm_flops = {{"bf16", 700e12},    {"tensor_fast", 1345e12},
-                   {"tensor", 1207e12}, {"row_fast", 1281e12},
-                   {"row", 1143e12},    {"block128", 1108e12}};
-  h->gemm_fixed_seconds = {{"bf16", 5e-6},   {"tensor_fast", 5e-6},
-                           {"tensor", 5e-6}, {"row_fast", 12e-6},
-                           {"row", 12e-6},   {"block128", 12e-6}};
-  for (const char* field : {"copy_rate", "gemm_flops", "gemm_fixed_seconds"}) {
-    h->sources[field] = kMeasuredH200;
-  }
+  h->gemm_flops = {{"bf16", 700e12},      {"tensor_fast", 1345e12},
+                   {"tensor", 1207e12},   {"row_fast", 1281e12},
+                   {"row", 1143e12},      {"block128", 1108e12},
+                   {"block1x128", 903e12}};
+  h->gemm_fixed_seconds = {{"bf16", 5e-6},         {"tensor_fast", 5e-6},
+                           {"tensor", 5e-6},       {"row_fast", 12e-6},
+                           {"row", 12e-6},         {"block128", 12e-6},
+                           {"block1x128", 10.6e-6}};
+  h->sources["copy_rate"] =
+      "measured on an H200 (docs/numbers/h200.md, \"Scaled GEMM\")";
+  h->sources["gemm_flops"] = h->sources["gemm_fixed_seconds"] =
+      "measured on an H200 (docs/numbers/h200.md, \"Scaled GEMM\"; "
+      "block1x128: \"Roofline\")";
 }
 
 constexpr Links kNvlink4 = {450e9, "NVLink 4: 900 GB/s both directions", 8,

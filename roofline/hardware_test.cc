@@ -99,8 +99,8 @@ TEST(KnownHardware, IsWholeAndHasSources) {
 TEST(KnownHardware, H200IsCalibrated) {
   OCTET_ASSERT_OK_AND_ASSIGN(const Hardware h, FindHardware("H200"));
   EXPECT_EQ(h.copy_rate, 4.27e12);
-  for (const char* mode :
-       {"bf16", "tensor_fast", "tensor", "row_fast", "row", "block128"}) {
+  for (const char* mode : {"bf16", "tensor_fast", "tensor", "row_fast", "row",
+                           "block128", "block1x128"}) {
     ASSERT_EQ(h.gemm_flops.count(mode), 1u) << mode;
     EXPECT_LT(h.gemm_flops.at(mode), h.fp8_flops) << mode;
     EXPECT_EQ(h.gemm_fixed_seconds.count(mode), 1u) << mode;

@@ -85,7 +85,9 @@ Quantisation Quantise(absl::string_view recipe, Operand operand) {
 
 std::string Mode(absl::string_view recipe, GemmRole role) {
   if (recipe == "bf16") return "bf16";
-  if (recipe == "blockwise") return "block128";
+  if (recipe == "blockwise") {
+    return role == GemmRole::kGradWeight ? "block1x128" : "block128";
+  }
   if (recipe == "mxfp8") return "mxfp8";
   const bool row = absl::string_view(recipe).substr(0, 3) == "row";
   if (recipe == "rowwise_gw_hp" && role == GemmRole::kGradWeight) return "bf16";
@@ -95,13 +97,11 @@ std::string Mode(absl::string_view recipe, GemmRole role) {
 
 // Bytes an element that a multiplication reads. Scales of rows and tensors are
 // too few to matter.
-double GemmBytes(absl::string_view mode, Operand operand, GemmRole role) {
+double GemmBytes(absl::string_view mode, Operand operand) {
   if (mode == "bf16") return 2;
   if (mode == "mxfp8") return 1 + 1.0 / 32;
-  if (mode == "block128") {
-    const bool square =
-        operand == Operand::kWeight && role != GemmRole::kGradWeight;
-    return 1 + 4.0 / (square ? 128 * 128 : 128);
+  if (mode == "block128" || mode == "block1x128") {
+    return 1 + 4.0 / (operand == Operand::kWeight ? 128 * 128 : 128);
   }
   return 1;
 }
@@ -133,8 +133,8 @@ class Builder {
         role == GemmRole::kOutput ? Operand::kInput : Operand::kGradOutput;
     const Operand right =
         role == GemmRole::kGradWeight ? Operand::kInput : Operand::kWeight;
-    KernelCost cost = GemmCost(role, mode, GemmBytes(mode, left, role),
-                               GemmBytes(mode, right, role));
+    KernelCost cost =
+        GemmCost(role, mode, GemmBytes(mode, left), GemmBytes(mode, right));
     if (pass != cost.pass) absl::StrAppend(&cost.name, ", again");
     cost.pass = pass;
     Add(cost);

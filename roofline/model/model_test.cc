@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 Hardware Ideal() {
   Hardware h = FindHardware("h200").value();
   for (const char* mode :
-       {"tensor_fast", "tensor", "row_fast", "row", "block128"}) {
+       {"tensor_fast", "tensor", "row_fast", "row", "block128", "block1x128"}) {
     h.gemm_flops[mode] = 1300e12;
   }
   h.gemm_flops["bf16"] = 717e12;

@@ -13,7 +13,7 @@ fail() { echo "FAILED: $*"; cat err; failures=$((failures + 1)); }
 "$sweep" --calibrate=cpu.toml --device=cpu --seconds=0.001 >out 2>err || fail "--calibrate"
 grep -q 'wrote cpu.toml' out || fail "says nothing of the file"
 for key in copy_gigabytes_per_second launch_microseconds graph_launch_microseconds \
-    'bf16 =' 'tensor =' 'block128 ='; do
+    'bf16 =' 'tensor =' 'block128 =' 'block1x128 ='; do
   grep -q "$key" cpu.toml || fail "no $key"
 done
 grep -q "measured by gemm_sweep --calibrate: no datasheet" cpu.toml || fail "the source of the peaks"

@@ -32,7 +32,7 @@ namespace octet::tools {
 namespace {
 
 constexpr absl::string_view kAllModes =
-    "bf16,tensor_fast,tensor,row_fast,row,block128";
+    "bf16,tensor_fast,tensor,row_fast,row,block128,block1x128";
 
 std::string Help() {
   std::vector<absl::string_view> modes;

@@ -42,14 +42,16 @@ refuses() {
 
 header=device,m,k,n,dtype,scale_mode,accumulation,seconds,heuristic_seconds,tflops,reason
 
-says 'measured 6, refused 0, there already 0' --outfile=a.csv --shapes=64x128x32
+says 'measured 7, refused 0, there already 0' --outfile=a.csv --shapes=64x128x32
 [ "$(head -n 1 a.csv)" = $header ] || fail "header $(head -n 1 a.csv)"
-[ "$(wc -l <a.csv)" = 7 ] || fail "a row a mode"
+[ "$(wc -l <a.csv)" = 8 ] || fail "a row a mode"
 grep -Eq '^CPU,64,128,32,bf16,none,f32,[0-9.e-]+,,[0-9.e-]+,$' a.csv || fail "the row of bf16"
-grep -Eq '^CPU,64,128,32,e4m3,block128,precise,' a.csv || fail "the row of block128"
+for mode in block128 block1x128; do
+  grep -Eq "^CPU,64,128,32,e4m3,$mode,precise,[0-9.e-]+," a.csv || fail "the row of $mode"
+done
 
 # A second run measures what is new alone.
-says 'measured 0, refused 0, there already 6' --outfile=a.csv --shapes=64x128x32
+says 'measured 0, refused 0, there already 7' --outfile=a.csv --shapes=64x128x32
 says 'measured 2, refused 0, there already 2' a.csv --shapes=64x128x32,32x32x32 --modes=bf16,tensor
 says 'measured 1, refused 0, there already 2' a.csv --M=32 --K=32 --N=32 --modes=bf16,tensor,row_fast
 [ "$(grep -c ^device a.csv)" = 1 ] || fail "a second header"
@@ -74,7 +76,7 @@ refuses 1 'another sweep is writing to it' k.csv --shapes=8x8x8
 kill -9 $pid
 wait $pid 2>/dev/null
 rows=$(($(wc -l <k.csv) - 1))
-says "there already $rows" k.csv --shapes=sweep --min_size=16 --max_size=512 --gemms=given --n_limit=$((rows / 6 + 1))
+says "there already $rows" k.csv --shapes=sweep --min_size=16 --max_size=512 --gemms=given --n_limit=$((rows / 7 + 1))
 
 # A linear layer's three products; a cube is one.
 says 'measured 3,' linear.csv --gemms=linear --shapes=16x32x48 --modes=tensor
@@ -92,7 +94,7 @@ says 'measured' linear.csv --gemms=linear --shapes=16x32x48
 "$sweep" --help >out 2>err || fail "--help"
 modes=$(sed -n 's/^ *of \(bf16.*\)/\1/p' out | tr -d ' ')
 [ -n "$modes" ] || fail "--help lists no modes"
-says 'measured 7,' new7.csv --shapes=8x8x8 --modes="$modes"
+says 'measured 8,' new8.csv --shapes=8x8x8 --modes="$modes"
 for out in bf16 f32; do says 'measured 1,' $out.csv --out=$out --shapes=8x8x8 --modes=row; done
 
 refuses 2 '--outfile=FILE.csv is missing' --shapes=8x8x8
@@ -118,7 +120,7 @@ refuses 1 'ragged.csv:2: 3 fields, the header has 11' ragged.csv --shapes=8x8x8
 (trap '' XFSZ && ulimit -f 1 && exec "$sweep" $quick full.csv --shapes=sweep --min_size=8 --max_size=16) >out 2>err
 [ $? = 1 ] && grep -q 'cannot write full.csv' err || fail "a full disk"
 says 'refused 0' full.csv --shapes=sweep --min_size=8 --max_size=16
-[ "$(wc -l <full.csv)" = $((8 * 6 + 1)) ] || fail "$(wc -l <full.csv) lines after the repair"
+[ "$(wc -l <full.csv)" = $((8 * 7 + 1)) ] || fail "$(wc -l <full.csv) lines after the repair"
 
 [ $failures = 0 ] || exit 1
 echo "all as expected"

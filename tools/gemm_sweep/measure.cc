@@ -27,9 +27,13 @@ namespace {
 using float8::Granularity;
 
 constexpr int64_t kRandom = 1 << 20;  // values, repeated
-constexpr int kCallsPerGraph = 10;
 constexpr size_t kMinTimes = 5;
 constexpr size_t kMaxTimes = 1000;
+
+// The start and end of a graph matter for small products alone.
+constexpr int kCallsOfSmall = 10;
+constexpr int kCallsOfLarge = 2;
+constexpr double kLargeFlops = 1e12;
 
 struct Recipe {
   DType dtype;
@@ -50,6 +54,9 @@ Recipe RecipeOf(const roofline::GemmMode& mode) {
   if (mode.scale_mode == "block128") {
     recipe.x = Granularity::kBlock1x128;
     recipe.w = Granularity::kBlock128x128;
+  }
+  if (mode.scale_mode == "block1x128") {
+    recipe.x = recipe.w = Granularity::kBlock1x128;
   }
   if (mode.accumulation == "fast") {
     recipe.accumulation = float8::Accumulation::kFast;
@@ -85,12 +92,19 @@ absl::StatusOr<Tensor> RandomMatrix(const Stream& stream, const Recipe& recipe,
       Tensor matrix, Tensor::Allocate(recipe.dtype, shape, stream.device()));
   std::vector<uint8_t>& bytes = RandomBytes(recipe, seed);
   const int64_t n = shape.num_elements();
-  for (int64_t at = 0; at < n; at += kRandom) {
-    const Shape part({std::min(n - at, kRandom)});
-    const TensorView from(bytes.data(), recipe.dtype, part);
-    const TensorView to(matrix.as<uint8_t>() + at * SizeOf(recipe.dtype),
-                        recipe.dtype, part, stream.device());
-    OCTET_RETURN_IF_ERROR(Copy(stream, from, to));
+  const auto copy = [&](const void* from, Device device, int64_t at,
+                        int64_t count) {
+    const Shape part({count});
+    void* to = matrix.as<uint8_t>() + at * SizeOf(recipe.dtype);
+    return Copy(stream,
+                TensorView(const_cast<void*>(from), recipe.dtype, part, device),
+                TensorView(to, recipe.dtype, part, stream.device()));
+  };
+  int64_t made = std::min(n, kRandom);
+  OCTET_RETURN_IF_ERROR(copy(bytes.data(), Device(), 0, made));
+  for (; made < n; made = std::min(n, 2 * made)) {
+    OCTET_RETURN_IF_ERROR(copy(matrix.as<uint8_t>(), stream.device(), made,
+                               std::min(made, n - made)));
   }
   OCTET_RETURN_IF_ERROR(stream.Synchronize());
   return matrix;
@@ -136,13 +150,31 @@ float8::GemmOperand View(const float8::Quantized& q,
 
 using Work = std::function<absl::Status()>;
 
-absl::StatusOr<double> TimeOnce(const Stream& stream, const Work& work,
-                                const Event& begin, const Event& end) {
+// Seconds of each of several works that are queued one behind the other. A GPU
+// works on `lead` meanwhile, so that no time of queueing is in the first.
+absl::Status TimeRow(const Stream& stream, const Work* lead,
+                     const std::vector<const Work*>& works,
+                     const std::vector<Event>& events,
+                     std::vector<double>* times) {
   OCTET_RETURN_IF_ERROR(stream.Synchronize());
-  OCTET_RETURN_IF_ERROR(begin.Record(stream));
-  OCTET_RETURN_IF_ERROR(work());
-  OCTET_RETURN_IF_ERROR(end.Record(stream));
-  return SecondsBetween(begin, end);
+  if (lead != nullptr) OCTET_RETURN_IF_ERROR((*lead)());
+  OCTET_RETURN_IF_ERROR(events[0].Record(stream));
+  for (size_t i = 0; i < works.size(); ++i) {
+    OCTET_RETURN_IF_ERROR((*works[i])());
+    OCTET_RETURN_IF_ERROR(events[i + 1].Record(stream));
+  }
+  times->clear();
+  for (size_t i = 0; i < works.size(); ++i) {
+    OCTET_ASSIGN_OR_RETURN(times->emplace_back(),
+                           SecondsBetween(events[i], events[i + 1]));
+  }
+  return absl::OkStatus();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 }  // namespace
@@ -150,25 +182,30 @@ absl::StatusOr<double> TimeOnce(const Stream& stream, const Work& work,
 absl::StatusOr<std::vector<double>> TimeInTurns(const Stream& stream,
                                                 const std::vector<Work>& works,
                                                 double seconds) {
-  OCTET_ASSIGN_OR_RETURN(const Event begin, Event::Create(stream.device()));
-  OCTET_ASSIGN_OR_RETURN(const Event end, Event::Create(stream.device()));
+  const bool is_cpu = stream.device().kind == DeviceKind::kCpu;
+  std::vector<const Work*> row;
+  for (size_t round = 0; round < (is_cpu ? 1 : kMinTimes); ++round) {
+    for (const Work& work : works) row.push_back(&work);
+  }
+  std::vector<Event> events;
+  for (size_t i = 0; i <= row.size(); ++i) {
+    OCTET_ASSIGN_OR_RETURN(events.emplace_back(),
+                           Event::Create(stream.device()));
+  }
   std::vector<std::vector<double>> times(works.size());
+  std::vector<double> measured;
   double total = 0.0;
   while (times[0].size() < kMinTimes ||
          (total < seconds && times[0].size() < kMaxTimes)) {
-    for (size_t i = 0; i < works.size(); ++i) {
-      OCTET_ASSIGN_OR_RETURN(const double time,
-                             TimeOnce(stream, works[i], begin, end));
-      times[i].push_back(time);
-      total += time;
+    OCTET_RETURN_IF_ERROR(
+        TimeRow(stream, is_cpu ? nullptr : row.back(), row, events, &measured));
+    for (size_t i = 0; i < row.size(); ++i) {
+      times[i % works.size()].push_back(measured[i]);
+      total += measured[i];
     }
   }
   std::vector<double> medians;
-  for (std::vector<double>& some : times) {
-    const auto middle = some.begin() + some.size() / 2;
-    std::nth_element(some.begin(), middle, some.end());
-    medians.push_back(*middle);
-  }
+  for (const std::vector<double>& some : times) medians.push_back(Median(some));
   return medians;
 }
 
@@ -177,30 +214,31 @@ namespace {
 // A graph keeps the algorithm that was chosen when it was captured.
 absl::StatusOr<Graph> CaptureWith(const Stream& stream,
                                   float8::GemmAlgorithmMode mode,
-                                  const Work& call) {
+                                  const Work& call, int calls) {
   OCTET_RETURN_IF_ERROR(float8::SetGemmAlgorithmMode(mode));
   OCTET_RETURN_IF_ERROR(call());
   OCTET_RETURN_IF_ERROR(stream.Synchronize());
-  return Graph::Capture(stream, [call]() -> absl::Status {
-    for (int i = 0; i < kCallsPerGraph; ++i) OCTET_RETURN_IF_ERROR(call());
+  return Graph::Capture(stream, [call, calls]() -> absl::Status {
+    for (int i = 0; i < calls; ++i) OCTET_RETURN_IF_ERROR(call());
     return absl::OkStatus();
   });
 }
 
 absl::StatusOr<MeasuredGemm> MeasureOnGpu(const Stream& stream,
-                                          const Work& call, double seconds) {
+                                          const Work& call, int calls,
+                                          double seconds) {
   OCTET_ASSIGN_OR_RETURN(
       const Graph guess,
-      CaptureWith(stream, float8::GemmAlgorithmMode::kHeuristic, call));
+      CaptureWith(stream, float8::GemmAlgorithmMode::kHeuristic, call, calls));
   OCTET_ASSIGN_OR_RETURN(
       const Graph best,
-      CaptureWith(stream, float8::GemmAlgorithmMode::kMeasure, call));
+      CaptureWith(stream, float8::GemmAlgorithmMode::kMeasure, call, calls));
   OCTET_ASSIGN_OR_RETURN(const std::vector<double> times,
                          TimeInTurns(stream,
                                      {[&] { return best.Launch(stream); },
                                       [&] { return guess.Launch(stream); }},
                                      seconds));
-  return MeasuredGemm{times[0] / kCallsPerGraph, times[1] / kCallsPerGraph};
+  return MeasuredGemm{times[0] / calls, times[1] / calls};
 }
 
 }  // namespace
@@ -225,7 +263,10 @@ absl::StatusOr<MeasuredGemm> MeasureGemm(const Stream& stream,
   const Work call = [&] { return float8::Gemm(stream, a, b, how, out.view()); };
   // The first call picks an algorithm.
   if (stream.device().kind != DeviceKind::kCpu) {
-    return MeasureOnGpu(stream, call, options.seconds);
+    const double flops = 2.0 * static_cast<double>(gemm.m) * gemm.k * gemm.n;
+    return MeasureOnGpu(stream, call,
+                        flops < kLargeFlops ? kCallsOfSmall : kCallsOfLarge,
+                        options.seconds);
   }
   OCTET_RETURN_IF_ERROR(call());
   OCTET_ASSIGN_OR_RETURN(const std::vector<double> times,

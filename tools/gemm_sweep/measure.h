@@ -4,9 +4,10 @@
 //
 // Operands are random (constant ones cost a GPU less power, and so are faster)
 // and lie as the device wants them. On a GPU a time is of a graph of ten calls
-// divided by ten, so that launching is not in it; the best algorithm and
-// cuBLASLt's first guess are timed in turns, as the clock falls under load. On
-// the CPU it is that of a call. Medians.
+// divided by ten (of two above 1e12 FLOP), and graphs are queued one behind the
+// other, so that neither launching nor queueing is in it; the best algorithm
+// and cuBLASLt's first guess are timed in turns, as the clock falls under load.
+// On the CPU it is that of a call. Medians.
 #ifndef OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
 #define OCTET_TOOLS_GEMM_SWEEP_MEASURE_H_
 
@@ -38,8 +39,9 @@ struct MeasuredGemm {
   std::optional<double> heuristic_seconds;  // absent on the CPU
 };
 
-// Medians of each, call by call in turns, for about `seconds` in all. Each is
-// called on an idle stream and queues on it.
+// Medians of each, call by call in turns, for about `seconds` in all and at
+// least five times. Each queues on the stream; on a GPU five rounds are queued
+// at once, behind a call that is not timed.
 absl::StatusOr<std::vector<double>> TimeInTurns(
     const Stream& stream,
     const std::vector<std::function<absl::Status()>>& works, double seconds);

@@ -223,7 +223,8 @@ std::vector<std::string> NotCalibrated(const LinearSetup& setup) {
     if (!kernels.ok()) continue;  // said where the model is made
     for (const roofline::KernelCost& kernel : *kernels) {
       if (kernel.part == "gemm" && setup.lookups == nullptr &&
-          setup.hardware.gemm_flops.count(kernel.mode) == 0 &&
+          setup.hardware.gemm_flops.count(
+              CalibratedMode(setup.hardware, kernel.mode)) == 0 &&
           !absl::c_linear_search(names, kernel.mode)) {
         names.push_back(kernel.mode);
       }
@@ -234,10 +235,8 @@ std::vector<std::string> NotCalibrated(const LinearSetup& setup) {
 }
 
 std::string RatesText(const LinearSetup& setup) {
-  const absl::string_view shares = "peak times achievable share";
-  if (setup.bound.rates != roofline::Rates::kCalibrated) {
-    return std::string(shares);
-  }
+  const std::string shares = "peak times achievable share";
+  if (setup.bound.rates != roofline::Rates::kCalibrated) return shares;
   const std::vector<std::string> rest = NotCalibrated(setup);
   if (rest.empty()) return "calibrated";
   return absl::StrCat("calibrated, but ", absl::StrJoin(rest, ", "), ": ",
