@@ -134,7 +134,10 @@ _HEAD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
 package(default_visibility = ["//visibility:public"])
 
-exports_files(["fingerprint.txt"])
+exports_files([
+    "fingerprint.txt",
+    "root.txt",
+])
 """
 
 _LIBRARIES = """
@@ -210,6 +213,7 @@ def _impl(ctx):
         root = _find_toolkit(ctx)
     if not root:
         ctx.file("fingerprint.txt", "no CUDA\n")
+        ctx.file("root.txt", "")
         ctx.file("defs.bzl", _defs(found = False))
         ctx.file("BUILD", _HEAD + "".join([
             "\ncc_library(name = \"%s\")\n" % name
@@ -225,6 +229,7 @@ def _impl(ctx):
 
     # An input of every CUDA compile action, so that another toolkit rebuilds.
     ctx.file("fingerprint.txt", version)
+    ctx.file("root.txt", root)
     ctx.file("defs.bzl", _defs(
         found = True,
         root = root,

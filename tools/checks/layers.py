@@ -46,7 +46,7 @@ _INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _LABEL = re.compile(r'"(?://|@octet//)([a-z0-9_]+)')
 _EXTERNAL_LABEL = re.compile(r'"@([a-z0-9_]+)//')
 _CUDA_HEADER = re.compile(r"(cuda|cublas|cudnn|nccl|nvrtc|cooperative_groups|cub/|thrust/|nvtx|mma\.h|vector_types\.h)")
-_CUDA_LEAF = re.compile(r"(_cuda|_nccl|/cuda)(_[a-z0-9]+)*\.(h|cc)$|/cuda/[^/]+\.h$|\.cuh?$")
+_CUDA_LEAF = re.compile(r"(_cuda|_nccl|/cuda)(_[a-z0-9]+)*\.(h|cc)$|/cuda/[^/]+\.h$|/cudnn/[^/]+\.(h|cc)$|\.cuh?$")
 _TEST_MACRO = re.compile(r"^\s*(TYPED_TEST|TYPED_TEST_P|TEST|TEST_F|TEST_P)\s*\(", re.M)
 _EMPTY_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(([^)]*)\)\s*\{\s*\}", re.M)
 _EXPECTATION = re.compile(r"\b(EXPECT|ASSERT)_[A-Z]|\bOCTET_(EXPECT|ASSERT)_[A-Z]|\b(FAIL|ADD_FAILURE)\(")
@@ -110,7 +110,7 @@ def check_includes(path, lines, test, out):
                 check_external(path, number, library, out)
         ours = quoted and folder(header) in ARROWS
         if _CUDA_HEADER.match(header) and not ours and not _CUDA_LEAF.search(path):
-            out.append((path, number, "%s is for *_cuda, *_nccl, cuda_*, cuda/*.h, .cu and .cuh files alone" % header))
+            out.append((path, number, "%s is for *_cuda, *_nccl, cuda_*, cuda/*.h, cudnn/*, .cu and .cuh files alone" % header))
         if ours and _CUDA_LEAF.search(header) and not _CUDA_LEAF.search(path) and not test:
             out.append((path, number, "%s is a CUDA leaf's, and this file is none" % header))
 
