@@ -150,11 +150,19 @@ void DestroyGraph(int, void* graph) {
   cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
 }
 
+absl::StatusOr<DeviceMemory> Memory(int index) {
+  OCTET_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  size_t free = 0, total = 0;
+  OCTET_RETURN_IF_ERROR(
+      CudaStatus(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
+  return DeviceMemory{static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
 constexpr DeviceRuntime kRuntime = {
     Count,         Describe,    Allocate,     Free,           CreateStream,
     DestroyStream, Synchronize, CopyBytes,    Fill,           CreateEvent,
     DestroyEvent,  RecordEvent, WaitEvent,    SecondsBetween, BeginCapture,
-    EndCapture,    LaunchGraph, DestroyGraph,
+    EndCapture,    LaunchGraph, DestroyGraph, Memory,
 };
 
 [[maybe_unused]] const bool kRegistered =

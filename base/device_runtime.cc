@@ -65,6 +65,7 @@ constexpr DeviceRuntime kCpuRuntime = {
     /*end_capture=*/nullptr,
     /*launch_graph=*/nullptr,
     /*destroy_graph=*/nullptr,
+    /*memory=*/nullptr,
 };
 
 // Filled by a static initialiser, read afterwards.

@@ -16,6 +16,12 @@
 
 namespace octet {
 
+// Of all processes together.
+struct DeviceMemory {
+  int64_t free_bytes = 0;
+  int64_t total_bytes = 0;
+};
+
 // A table of functions, all required unless they say otherwise. `stream` is the
 // device's native handle (cudaStream_t), ignored on the CPU. Copies and fills
 // are queued on it.
@@ -47,6 +53,8 @@ struct DeviceRuntime {
   absl::StatusOr<void*> (*end_capture)(int index, void* stream);
   absl::Status (*launch_graph)(int index, void* stream, void* graph);
   void (*destroy_graph)(int index, void* graph);
+  // Null on the CPU, whose memory is the system's to tell.
+  absl::StatusOr<DeviceMemory> (*memory)(int index);
 };
 
 // Called once, from a static initialiser of the leaf.

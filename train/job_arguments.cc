@@ -42,6 +42,7 @@ void Expand(Argument* argument) {
   if (key == "device") key = "job.device";
   if (key == "job.config_file") key = "config";
   if (key == "print_config") key = "job.print_config";
+  if (key == "deterministic") key = "training.deterministic";
   if ((key == "resume" || key == "noresume") && !argument->value) {
     argument->value = key == "resume" ? "always" : "never";
     key = "checkpoint.resume";

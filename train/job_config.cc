@@ -160,6 +160,12 @@ absl::Status Validate(const JobConfig& config) {
         ", must be -1 or a multiple of training.local_batch_size, which is ",
         t.local_batch_size));
   }
+  if (t.dtype == "bfloat16" && t.mixed_precision_param != "bfloat16") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.dtype is bfloat16, which wants "
+                     "training.mixed_precision_param=bfloat16, not ",
+                     t.mixed_precision_param));
+  }
   for (const auto& [key, value] :
        {std::make_pair("job.dump_folder", config.job.dump_folder),
         std::make_pair("data.path", config.data.path)}) {

@@ -20,7 +20,7 @@
 
 namespace octet::train {
 
-// What each field means stands in job_keys.cc, and so in --help.
+// See job_keys.cc for what they mean.
 struct JobConfig {
   struct {
     std::string dump_folder = "./outputs/train";
@@ -46,6 +46,7 @@ struct JobConfig {
     double beta2 = 0.95;
     double eps = 1e-8;
     double weight_decay = 0.1;
+    std::string state_dtype = "float32";
   } optimizer;
   struct {
     int64_t warmup_steps = 20;
@@ -61,14 +62,20 @@ struct JobConfig {
     double max_norm = 1.0;
     int64_t seed = 42;
     std::string mixed_precision_param = "bfloat16";
+    std::string dtype = "float32";
+    std::string gradient_dtype = "float32";
+    bool deterministic = false;
     std::string nonfinite = "stop";
     int64_t loss_chunk = 0;
   } training;
   struct {
+    std::string mode = "auto";
+  } activation_checkpoint;
+  struct {
     std::string recipe = "tensorwise";
     std::vector<std::string> filter_fqns = {"lm_head"};
-    // Keys below float8. that are none of the above, for
-    // float8::ApplyOverride: ("forward.fast_accumulation", "false").
+    std::string gemm_cache_path;
+    // For float8::ApplyOverride: ("forward.fast_accumulation", "false").
     std::vector<std::pair<std::string, std::string>> overrides;
   } float8;
   struct {
@@ -110,14 +117,13 @@ struct JobArguments {
 //   --section.key           true;  --section.no_key is false
 //   --data, --device        data.path, job.device
 //   --resume, --noresume    checkpoint.resume = "always", "never"
+//   --deterministic         training.deterministic
 //   --print_config, --help
 //
-// InvalidArgument names the key, the value and what would be right; for an
-// unknown key the nearest one, or the sections where none is near.
+// InvalidArgument names the key, the value and what would be right.
 absl::StatusOr<JobArguments> ParseArguments(absl::Span<const std::string> args);
 
-// Sets what a TOML text says; `name` (its path) stands in the messages, with
-// the line.
+// Sets what a TOML text says; `name` (its path) stands in messages.
 absl::Status ApplyToml(absl::string_view text, absl::string_view name,
                        JobConfig* config);
 
@@ -125,15 +131,14 @@ absl::Status ApplyToml(absl::string_view text, absl::string_view name,
 absl::Status SetKey(absl::string_view key, absl::string_view value,
                     JobConfig* config);
 
-// What no single key shows: batches that do not divide, folders that leave
-// job.dump_folder, a float8 mix that no device runs, no name of a device.
+// What no single key shows: batches that do not divide, a float8 mix that no
+// device runs, and such.
 absl::Status Validate(const JobConfig& config);
 
 // The whole job as TOML, which parses back to the same job.
 std::string DumpToml(const JobConfig& config);
 
-// "training.seq_len is 128, was 256" for each key that may not change while a
-// run goes on (all but folders, logs, checkpoints and such).
+// "training.seq_len is 128, was 256" for each key that a run may not change.
 std::vector<std::string> Differences(const JobConfig& now,
                                      const JobConfig& before);
 

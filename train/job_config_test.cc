@@ -166,6 +166,7 @@ TEST(JobArguments, Mistakes) {
               StatusIs(kInvalid,
                        "unknown key foo; sections are job, model, "
                        "data, optimizer, lr_scheduler, training, "
+                       "activation_checkpoint, "
                        "float8, checkpoint, metrics, validation, "
                        "sample"));
   for (const char* device : {"tpu", "cpu:1", ""}) {

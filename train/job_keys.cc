@@ -56,7 +56,7 @@ void AddJob(JobConfig* c, Table* t) {
   t->Text("job.dump_folder", &c->job.dump_folder, "where outputs go");
   t->Text("job.description", &c->job.description, "a note, printed at start");
   t->Text("job.device", &c->job.device,
-          "auto or cpu; cuda and cuda:N once the model has CUDA kernels");
+          "auto (a GPU if there is one), cpu, cuda or cuda:N");
   t->Flag("job.print_config", &c->job.print_config,
           "print the whole job as TOML and stop");
   t->MayChange(4);
@@ -84,6 +84,9 @@ void AddOptimizer(JobConfig* c, Table* t) {
   t->Real("optimizer.eps", &o.eps, 0, 1, "added to the root mean square");
   t->Real("optimizer.weight_decay", &o.weight_decay, 0, 1e6,
           "decoupled, on every parameter");
+  t->Text("optimizer.state_dtype", &o.state_dtype,
+          "both moments; bfloat16 is rounded stochastically",
+          {"float32", "bfloat16"});
   auto& s = c->lr_scheduler;
   t->Int("lr_scheduler.warmup_steps", &s.warmup_steps, 0,
          "steps of linear warm-up, clipped to training.steps");
@@ -108,12 +111,26 @@ void AddTraining(JobConfig* c, Table* t) {
   t->Int("training.seed", &g.seed, 0, "of weights, data order and sample");
   t->Text("training.mixed_precision_param", &g.mixed_precision_param,
           "activations and weights in compute", {"bfloat16", "float32"});
+  t->Text("training.dtype", &g.dtype,
+          "master weights of matrices; bfloat16 is rounded stochastically and "
+          "is what the model computes with",
+          {"float32", "bfloat16"});
+  t->Text("training.gradient_dtype", &g.gradient_dtype, "gradients of matrices",
+          {"float32", "bfloat16"});
   t->Text("training.nonfinite", &g.nonfinite,
           "a step whose loss or gradient is not finite leaves the weights and "
           "is skipped, or stops the run",
           {"stop", "skip"});
   t->Int("training.loss_chunk", &g.loss_chunk, 0,
          "tokens whose logits exist at once; 0: the model's choice");
+  t->Flag("training.deterministic", &g.deterministic,
+          "the same bits on every run on a GPU, where attention's gradient is "
+          "slower for it; a CPU's always are");
+  t->Text("activation_checkpoint.mode", &c->activation_checkpoint.mode,
+          "what backward computes again: nothing, each block's MLP, each whole "
+          "block, or as little as lets the job fit",
+          {"none", "selective", "full", "auto"});
+  t->MayChange(2);  // neither changes what is computed
   t->Text("float8.recipe", &c->float8.recipe, "see the recipes above");
   t->List("float8.filter_fqns", &c->float8.filter_fqns,
           "layers whose names contain one stay in high precision; "
@@ -121,6 +138,10 @@ void AddTraining(JobConfig* c, Table* t) {
 }
 
 void AddCheckpoint(JobConfig* c, Table* t) {
+  t->Text("float8.gemm_cache_path", &c->float8.gemm_cache_path,
+          "a file that keeps which algorithm of a GPU was fastest for each "
+          "product; empty: measured by every run");
+  t->MayChange(1);
   auto& p = c->checkpoint;
   t->Text("checkpoint.initial_load_path", &p.initial_load_path,
           "a Hugging Face folder to start from");

@@ -15,6 +15,13 @@
 #include "train/job_recipe.h"
 
 namespace octet::train {
+namespace {
+
+DType DTypeOf(const std::string& name) {
+  return name == "bfloat16" ? DType::kBf16 : DType::kF32;
+}
+
+}  // namespace
 
 absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
   const std::string& folder = config.checkpoint.initial_load_path;
@@ -52,17 +59,6 @@ absl::Status CheckModel(const JobConfig& config) {
                       absl::StrCat("float8.filter_fqns: ", status.message()));
 }
 
-absl::StatusOr<Device> TrainingDevice(const JobConfig& config) {
-  const std::string& name = config.job.device;
-  if (name == "auto" || name == "cpu") return Device{};
-  const auto device = ResolveDevice(name);
-  if (absl::IsInvalidArgument(device.status())) return device;
-  return absl::FailedPreconditionError(
-      absl::StrCat("device '", name,
-                   "': training runs on the CPU; the Llama's CUDA kernels are "
-                   "not in this version"));
-}
-
 int64_t MicroBatches(const JobConfig& config) {
   const auto& t = config.training;
   return t.global_batch_size < 0 ? 1 : t.global_batch_size / t.local_batch_size;
@@ -75,8 +71,12 @@ TrainerOptions MakeTrainerOptions(const JobConfig& config) {
   options.seq_len = config.training.seq_len;
   options.lr = config.optimizer.lr;
   options.max_norm = config.training.max_norm;
-  options.adamw = {config.optimizer.beta1, config.optimizer.beta2,
-                   config.optimizer.eps, config.optimizer.weight_decay};
+  options.adamw = {config.optimizer.beta1,
+                   config.optimizer.beta2,
+                   config.optimizer.eps,
+                   config.optimizer.weight_decay,
+                   DTypeOf(config.optimizer.state_dtype),
+                   static_cast<uint64_t>(config.training.seed)};
   const auto& s = config.lr_scheduler;
   options.schedule.steps = config.training.steps;
   options.schedule.warmup_steps = s.warmup_steps;
@@ -86,24 +86,39 @@ TrainerOptions MakeTrainerOptions(const JobConfig& config) {
   return options;
 }
 
+namespace {
+
+fsdp::WholeParamStoreOptions StoreOptions(const JobConfig& config,
+                                          const models::LlamaOptions& model,
+                                          const MemoryPlan& plan,
+                                          int64_t layers) {
+  fsdp::WholeParamStoreOptions options;
+  options.compute_dtype = model.compute_dtype;
+  options.master_dtype = DTypeOf(config.training.dtype);
+  options.gradient_dtype = DTypeOf(config.training.gradient_dtype);
+  for (int64_t i = 1; plan.transient_weights && i <= layers; ++i) {
+    options.transient_units.push_back(i);  // the blocks
+  }
+  return options;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<JobModel>> JobModel::Create(
-    const Stream& stream, const JobConfig& config) {
+    const Stream& stream, const JobConfig& config, const MemoryPlan& plan) {
   OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig model_config,
                          MakeModelConfig(config));
   const std::string& folder = config.checkpoint.initial_load_path;
   const std::string name = absl::StrCat(
       config.model.name, " ", folder.empty() ? config.model.flavor : folder);
   auto model = absl::WrapUnique(new JobModel(stream, model_config, name));
-  models::LlamaOptions options;
-  OCTET_ASSIGN_OR_RETURN(options.recipe, MakeRecipe(config));
-  options.compute_dtype = config.training.mixed_precision_param == "float32"
-                              ? DType::kF32
-                              : DType::kBf16;
-  options.loss_chunk = config.training.loss_chunk;
+  OCTET_ASSIGN_OR_RETURN(const models::LlamaOptions options,
+                         MakeLlamaOptions(config, plan));
   OCTET_ASSIGN_OR_RETURN(
       model->store_,
-      fsdp::WholeParamStore::Create(stream, models::UnitSpecs(model_config),
-                                    {options.compute_dtype}));
+      fsdp::WholeParamStore::Create(
+          stream, models::UnitSpecs(model_config),
+          StoreOptions(config, options, plan, model_config.num_layers)));
   OCTET_ASSIGN_OR_RETURN(model->llama_,
                          models::Llama::Create(stream, model_config, options,
                                                model->store_.get()));

@@ -12,13 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/device.h"
 #include "base/stream.h"
 #include "fsdp/whole_param_store.h"
 #include "io/json.h"
 #include "models/llama/config.h"
 #include "models/llama/model.h"
 #include "train/job_config.h"
+#include "train/plan/memory_plan.h"
 #include "train/step.h"
 
 namespace octet::train {
@@ -30,10 +30,6 @@ absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config);
 // float8.filter_fqns that no layer's name contains; allocates nothing.
 absl::Status CheckModel(const JobConfig& config);
 
-// Of job.device, the CPU for "auto". FailedPrecondition for a GPU, for which
-// the model has no kernels.
-absl::StatusOr<Device> TrainingDevice(const JobConfig& config);
-
 // Forward passes of one step.
 int64_t MicroBatches(const JobConfig& config);
 
@@ -44,7 +40,7 @@ class JobModel {
  public:
   // Weights from the seed, or from checkpoint.initial_load_path.
   static absl::StatusOr<std::unique_ptr<JobModel>> Create(
-      const Stream& stream, const JobConfig& config);
+      const Stream& stream, const JobConfig& config, const MemoryPlan& plan);
 
   const models::LlamaConfig& config() const { return config_; }
   fsdp::ParamStore* store() { return store_.get(); }

@@ -25,8 +25,10 @@
 #include "train/metrics.h"
 #include "train/plan/memory_plan.h"
 #include "train/plan/mfu.h"
+#include "train/run_device.h"
 #include "train/run_folder.h"
 #include "train/run_resume.h"
+#include "train/run_sample.h"
 #include "train/run_state.h"
 #include "train/sample.h"
 #include "train/step.h"
@@ -78,7 +80,9 @@ class Run {
   Clock::time_point begin_ = Clock::now();
   Stream stream_;
   models::LlamaConfig model_config_;
+  MemoryPlan plan_;
   std::string memory_text_;
+  std::string gemm_text_;
   std::optional<double> peak_tflops_;
   std::unique_ptr<TokenData> data_;
   RunFolder folder_;
@@ -94,20 +98,23 @@ class Run {
   std::optional<double> validation_loss_;
   double training_seconds_ = 0;
   int64_t trained_tokens_ = 0;
+  int64_t steps_run_ = 0;
   // Since the last console line.
   double logged_seconds_ = 0;
   int64_t logged_steps_ = 0;
 };
 
 absl::Status Run::Execute() {
-  OCTET_ASSIGN_OR_RETURN(const Device device, TrainingDevice(config_));
+  OCTET_ASSIGN_OR_RETURN(const Device device,
+                         ResolveDevice(config_.job.device));
   OCTET_ASSIGN_OR_RETURN(stream_, Stream::Create(device));
   OCTET_ASSIGN_OR_RETURN(model_config_, MakeModelConfig(config_));
-  const auto memory = AvailableMemory();  // unknown outside Linux
-  if (memory.ok()) {
-    OCTET_ASSIGN_OR_RETURN(
-        memory_text_,
-        CheckMemory(EstimateMemory(config_, model_config_), *memory));
+  OCTET_ASSIGN_OR_RETURN(const std::optional<double> memory,
+                         FreeMemory(device));
+  OCTET_ASSIGN_OR_RETURN(
+      plan_, PlanMemory(config_, model_config_, device.kind, memory));
+  if (memory) {
+    OCTET_ASSIGN_OR_RETURN(memory_text_, CheckMemory(plan_, *memory));
   }
   OCTET_RETURN_IF_ERROR(OpenData());
   OCTET_ASSIGN_OR_RETURN(folder_, OpenRunFolder(config_));
@@ -160,7 +167,10 @@ absl::Status Run::OpenData() {
 }
 
 absl::Status Run::OpenModel() {
-  OCTET_ASSIGN_OR_RETURN(model_, JobModel::Create(stream_, config_));
+  OCTET_ASSIGN_OR_RETURN(
+      gemm_text_,
+      LoadGemmCache(stream_.device(), config_.float8.gemm_cache_path));
+  OCTET_ASSIGN_OR_RETURN(model_, JobModel::Create(stream_, config_, plan_));
   OCTET_ASSIGN_OR_RETURN(
       Trainer trainer,
       Trainer::Create(stream_, MakeTrainerOptions(config_),
@@ -207,6 +217,7 @@ absl::Status Run::SayStart() {
   Say("FLOPs", DescribeFlops(models::FlopsPerToken(model_config_, t.seq_len),
                              peak_tflops_));
   if (!memory_text_.empty()) Say("memory", "needs " + memory_text_);
+  if (!gemm_text_.empty()) Say("algorithms", gemm_text_);
   if (config_.validation.enable &&
       data_->validation_size() < t.local_batch_size) {
     Say("validation",
@@ -263,12 +274,16 @@ absl::Status Run::OneStep() {
       models::FlopsPerToken(model_config_, config_.training.seq_len));
   m.tflops = flops_per_token * m.tokens_per_second / 1e12;
   m.mfu = Mfu(m.tflops, peak_tflops_);
-  m.memory_gib = PeakProcessGib();
+  OCTET_ASSIGN_OR_RETURN(m.memory_gib, UsedGib(stream_.device()));
   OCTET_ASSIGN_OR_RETURN(m.validation_loss, MaybeValidate(m.step));
   OCTET_RETURN_IF_ERROR(metrics_->Write(m));
 
   training_seconds_ += m.seconds;
   trained_tokens_ += trainer_->tokens_per_step();
+  if (++steps_run_ == 1) {
+    OCTET_RETURN_IF_ERROR(
+        SaveGemmCache(stream_.device(), config_.float8.gemm_cache_path));
+  }
   logged_seconds_ += m.seconds;
   ++logged_steps_;
   if (!first_loss_) first_loss_ = m.loss;
@@ -366,22 +381,8 @@ absl::Status Run::Sample() {
                                " data are not text"));
     return absl::OkStatus();
   }
-  const std::string& prompt = config_.sample.prompt;
-  const std::vector<int32_t> bytes(
-      reinterpret_cast<const uint8_t*>(prompt.data()),
-      reinterpret_cast<const uint8_t*>(prompt.data()) + prompt.size());
-  SampleOptions options;
-  options.tokens = config_.sample.tokens;
-  options.temperature = config_.sample.temperature;
-  options.context = config_.training.seq_len;
-  options.seed = config_.training.seed;
-  OCTET_ASSIGN_OR_RETURN(
-      const std::vector<int32_t> drawn,
-      DrawTokens(bytes, options, [this](absl::Span<const int32_t> tokens) {
-        return model_->NextLogits(tokens);
-      }));
-  const std::string text =
-      absl::StrCat(prompt, std::string(drawn.begin(), drawn.end()), "\n");
+  OCTET_ASSIGN_OR_RETURN(const std::string text,
+                         WriteOn(config_, stream_.device(), model_.get()));
   OCTET_RETURN_IF_ERROR(io::WriteFile(folder_.sample, text));
   Say("sample", folder_.sample);
   *hooks_.out << "---\n" << Printable(text) << "---\n";

@@ -103,15 +103,20 @@ void Activations::LayOut(const LlamaConfig& config,
   head_.dlogits = compute == statistic ? head_.logits : take(logits);
 }
 
+int64_t Activations::CountBytes(const LlamaConfig& config,
+                                const ActivationOptions& options) {
+  Arena counter(nullptr, Device{});
+  Activations().LayOut(config, options, &counter);
+  return counter.bytes();
+}
+
 absl::Status Activations::Plan(const Stream& stream, const LlamaConfig& config,
                                const ActivationOptions& options) {
-  Arena counter(nullptr, stream.device());
-  LayOut(config, options, &counter);
-  if (num_bytes() < counter.bytes()) {
+  const int64_t bytes = CountBytes(config, options);
+  if (num_bytes() < bytes) {
     memory_ = Tensor();
     OCTET_ASSIGN_OR_RETURN(
-        memory_, Tensor::Allocate(DType::kU8, Shape({counter.bytes()}),
-                                  stream.device()));
+        memory_, Tensor::Allocate(DType::kU8, Shape({bytes}), stream.device()));
   }
   Arena arena(memory_.as<char>(), stream.device());
   LayOut(config, options, &arena);

@@ -83,6 +83,10 @@ class Activations {
   absl::Status Plan(const Stream& stream, const LlamaConfig& config,
                     const ActivationOptions& options);
 
+  // What Plan would want.
+  static int64_t CountBytes(const LlamaConfig& config,
+                            const ActivationOptions& options);
+
   int64_t num_bytes() const { return memory_.view().num_bytes(); }
   int64_t batch() const { return batch_; }
   int64_t length() const { return length_; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/convert.h"
 #include "base/float16.h"
 #include "base/parallel.h"
 #include "base/status_macros.h"
@@ -110,14 +111,21 @@ absl::Status SaveHf(const Stream& stream, const std::string& folder,
     TensorView view = shard.master;
     if (view.device().kind != DeviceKind::kCpu) {
       OCTET_ASSIGN_OR_RETURN(Tensor host,
-                             Tensor::Allocate(DType::kF32, view.shape()));
+                             Tensor::Allocate(view.dtype(), view.shape()));
       OCTET_RETURN_IF_ERROR(Copy(stream, view, host));
+      OCTET_RETURN_IF_ERROR(stream.Synchronize());
       view = host.view();
       copies.push_back(std::move(host));
     }
+    if (view.dtype() == DType::kBf16) {
+      OCTET_ASSIGN_OR_RETURN(Tensor wide,
+                             Tensor::Allocate(DType::kF32, view.shape()));
+      OCTET_RETURN_IF_ERROR(Convert(Stream(), view, wide));
+      view = wide.view();
+      copies.push_back(std::move(wide));
+    }
     weights.push_back({shard.name, view});
   }
-  OCTET_RETURN_IF_ERROR(stream.Synchronize());
   return SaveHf(folder, config, weights, options);
 }
 

@@ -18,13 +18,38 @@ namespace {
 
 // Logits of a chunk take at most 128 MiB in f32, on a GPU 1 GiB, but for a huge
 // vocabulary.
-int64_t LossChunk(const Device& device, int64_t asked, int64_t tokens,
+int64_t LossChunk(DeviceKind device, int64_t asked, int64_t tokens,
                   int64_t vocab) {
   const int64_t elements =
-      device.kind == DeviceKind::kCpu ? int64_t{1} << 25 : int64_t{1} << 28;
+      device == DeviceKind::kCpu ? int64_t{1} << 25 : int64_t{1} << 28;
   const int64_t chunk =
       asked > 0 ? asked : std::max<int64_t>(elements / vocab / 16 * 16, 16);
   return std::min(chunk, std::max<int64_t>(tokens, 1));
+}
+
+std::vector<Block> MakeBlocks(const LlamaConfig& config,
+                              const LlamaOptions& options) {
+  std::vector<Block> blocks;
+  blocks.reserve(config.num_layers);
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+    blocks.emplace_back(options.recipe, config, layer);
+    if (!options.keep.empty()) blocks[layer].set_keep(options.keep[layer]);
+  }
+  return blocks;
+}
+
+ActivationOptions ActivationsFor(const LlamaConfig& config,
+                                 const LlamaOptions& options, DeviceKind device,
+                                 const std::vector<Block>& blocks,
+                                 int64_t batch, int64_t length) {
+  ActivationOptions activations;
+  activations.batch = batch;
+  activations.length = length;
+  activations.compute_dtype = options.compute_dtype;
+  activations.loss_chunk =
+      LossChunk(device, options.loss_chunk, batch * length, config.vocab_size);
+  for (const Block& block : blocks) activations.needs.push_back(block.needs());
+  return activations;
 }
 
 // A unit's weights, given back on every way out.
@@ -58,12 +83,14 @@ Llama::Llama(const Stream& stream, const LlamaConfig& config,
       config_(config),
       options_(options),
       store_(store),
-      head_(options.recipe, config) {
-  blocks_.reserve(config.num_layers);
-  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    blocks_.emplace_back(options.recipe, config, layer);
-    if (!options.keep.empty()) blocks_[layer].set_keep(options.keep[layer]);
-  }
+      blocks_(MakeBlocks(config, options)),
+      head_(options.recipe, config) {}
+
+int64_t ActivationBytes(const LlamaConfig& config, const LlamaOptions& options,
+                        DeviceKind device, int64_t batch, int64_t length) {
+  return Activations::CountBytes(
+      config, ActivationsFor(config, options, device,
+                             MakeBlocks(config, options), batch, length));
 }
 
 absl::StatusOr<std::unique_ptr<Llama>> Llama::Create(
@@ -160,14 +187,10 @@ absl::Status Llama::Plan(const TensorView& tokens) {
   if (activations_.batch() == batch && activations_.length() == length) {
     return absl::OkStatus();
   }
-  ActivationOptions options;
-  options.batch = batch;
-  options.length = length;
-  options.compute_dtype = options_.compute_dtype;
-  options.loss_chunk = LossChunk(stream_.device(), options_.loss_chunk,
-                                 batch * length, config_.vocab_size);
-  for (const Block& block : blocks_) options.needs.push_back(block.needs());
-  return activations_.Plan(stream_, config_, options);
+  return activations_.Plan(
+      stream_, config_,
+      ActivationsFor(config_, options_, stream_.device().kind, blocks_, batch,
+                     length));
 }
 
 BlockContext Llama::MakeContext() {

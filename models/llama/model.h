@@ -53,6 +53,11 @@ struct LlamaOptions {
   bool deterministic = true;
 };
 
+// Bytes of activations for a batch of [batch, length] tokens, the float8 forms
+// of inputs not counted; what activation_bytes() will be.
+int64_t ActivationBytes(const LlamaConfig& config, const LlamaOptions& options,
+                        DeviceKind device, int64_t batch, int64_t length);
+
 // By name, such as "model.layers.0.mlp.up_proj.input"; newest first.
 using ScalingState = std::map<std::string, std::vector<float>>;
 

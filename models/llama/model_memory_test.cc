@@ -64,6 +64,22 @@ TEST_P(ModelMemoryTest, TransientWeightsChangeNoBit) {
   ExpectSameBits(whole, test);
 }
 
+TEST_P(ModelMemoryTest, NarrowStatesAreNear) {
+  OCTET_ASSERT_OK_AND_ASSIGN(
+      TestModel wide,
+      MakeTestModel(TestConfig(), Options(GetParam()), {DType::kBf16}));
+  OCTET_ASSERT_OK_AND_ASSIGN(
+      TestModel test,
+      MakeTestModel(TestConfig(), Options(GetParam()),
+                    {DType::kBf16, DType::kBf16, DType::kBf16}));
+  // The same weights for both: rounded masters.
+  OCTET_ASSERT_OK_AND_ASSIGN(const double loss, wide.Run());
+  OCTET_ASSERT_OK_AND_ASSIGN(const double near, test.Run());
+  EXPECT_EQ(loss, near);
+  EXPECT_LT(ErrorOf(test.Gradients(), wide.Gradients()), 0x1p-8);
+  EXPECT_GT(ErrorOf(test.Gradients(), wide.Gradients()), 0.0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Recipes, ModelMemoryTest,
                          ::testing::Values("bf16", "tensorwise", "rowwise",
                                            "blockwise", "rowwise_gw_hp",

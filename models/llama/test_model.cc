@@ -7,6 +7,7 @@
 #include "float8/recipe.h"
 #include "models/layers/test_tensors.h"
 #include "models/llama/params.h"
+#include "testing/test_device.h"
 
 namespace octet::models {
 
@@ -32,7 +33,9 @@ std::vector<double> TestModel::Gradients() const {
   std::vector<double> all;
   if (!store->FinishGradients().ok()) return all;
   for (const fsdp::ParamShard& shard : store->shards()) {
-    const std::vector<double> part = Doubles(shard.gradient);
+    const auto host = octet::testing::ToHost(stream, shard.gradient);
+    if (!host.ok()) return {};
+    const std::vector<double> part = Doubles(*host);
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -51,21 +54,27 @@ absl::Status TestModel::Descend(double rate) {
 
 absl::StatusOr<TestModel> MakeTestModel(
     const LlamaConfig& config, const LlamaOptions& options,
-    const fsdp::WholeParamStoreOptions& store, int64_t length) {
+    const fsdp::WholeParamStoreOptions& store, int64_t length,
+    const Stream& stream) {
   TestModel test;
+  test.stream = stream;
   OCTET_ASSIGN_OR_RETURN(test.store, fsdp::WholeParamStore::Create(
-                                         Stream(), UnitSpecs(config), store));
-  OCTET_RETURN_IF_ERROR(InitParams(Stream(), config, 11, test.store.get()));
+                                         stream, UnitSpecs(config), store));
+  OCTET_RETURN_IF_ERROR(InitParams(stream, config, 11, test.store.get()));
   OCTET_ASSIGN_OR_RETURN(
-      test.model, Llama::Create(Stream(), config, options, test.store.get()));
+      test.model, Llama::Create(stream, config, options, test.store.get()));
   std::vector<int32_t> tokens(2 * length), targets(2 * length);
   for (int64_t i = 0; i < 2 * length; ++i) {
     tokens[i] = static_cast<int32_t>((i * i + 7 * i + 3) % config.vocab_size);
     targets[i] = static_cast<int32_t>((i * 5 + 1) % config.vocab_size);
   }
   targets[length / 2] = -100;
-  test.tokens = MakeTensor(Shape({2, length}), tokens);
-  test.targets = MakeTensor(Shape({2, length}), targets);
+  OCTET_ASSIGN_OR_RETURN(
+      test.tokens,
+      octet::testing::ToDevice(stream, MakeTensor(Shape({2, length}), tokens)));
+  OCTET_ASSIGN_OR_RETURN(test.targets,
+                         octet::testing::ToDevice(
+                             stream, MakeTensor(Shape({2, length}), targets)));
   return test;
 }
 

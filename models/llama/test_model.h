@@ -21,6 +21,7 @@ namespace octet::models {
 LlamaConfig TestConfig();
 
 struct TestModel {
+  Stream stream;
   std::unique_ptr<fsdp::WholeParamStore> store;
   std::unique_ptr<Llama> model;
   Tensor tokens;   // [2, length]
@@ -29,14 +30,16 @@ struct TestModel {
   absl::StatusOr<double> Run(double grad_scale = 1.0);
   // Gradients of all parameters, one after the other.
   std::vector<double> Gradients() const;
-  // weights -= rate * gradients, in plain loops; then zero gradients.
+  // weights -= rate * gradients, in plain loops on the CPU; then zero
+  // gradients.
   absl::Status Descend(double rate);
 };
 
 // Initialised from a seed.
 absl::StatusOr<TestModel> MakeTestModel(
     const LlamaConfig& config, const LlamaOptions& options,
-    const fsdp::WholeParamStoreOptions& store, int64_t length = 24);
+    const fsdp::WholeParamStoreOptions& store, int64_t length = 24,
+    const Stream& stream = Stream());
 
 // `recipe` is a name.
 absl::StatusOr<TestModel> MakeTestModel(const LlamaConfig& config,

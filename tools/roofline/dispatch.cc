@@ -15,7 +15,6 @@
 #include "tools/roofline/breakeven.h"
 #include "tools/roofline/command.h"
 #include "tools/roofline/compare.h"
-#include "tools/roofline/hardware.h"
 #include "tools/roofline/linear.h"
 #include "tools/roofline/model.h"
 #include "tools/roofline/symbolic.h"
@@ -27,7 +26,7 @@ namespace {
 const std::vector<const RooflineCommand*>& Commands() {
   static const auto& commands = *new std::vector<const RooflineCommand*>{
       &LinearCommand(),    &ModelCommand(),    &CompareCommand(),
-      &BreakevenCommand(), &SymbolicCommand(), &HardwareCommand(),
+      &BreakevenCommand(), &SymbolicCommand(),
   };
   return commands;
 }

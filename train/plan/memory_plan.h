@@ -5,41 +5,70 @@
 #define OCTET_TRAIN_PLAN_MEMORY_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/device.h"
+#include "models/llama/activations.h"
 #include "models/llama/config.h"
+#include "models/llama/model.h"
 #include "train/job_config.h"
 
 namespace octet::train {
 
-// Bytes. An estimate, rather low than high: a job that it refuses cannot run.
+// Bytes.
 struct MemoryNeeds {
-  // f32 master, gradient and two moments, and the copy in the compute dtype
-  // where that is another: 18 or 16 bytes a parameter.
+  // Masters, gradients, two moments, and copies in the compute dtype where that
+  // is another.
   double weights = 0;
-  // Of one forward and backward pass: in each block, for each token, four
-  // rows of the hidden size, q, k, v, the attention's output and two rows of
-  // the intermediate size, all of the compute dtype; and a chunk of logits.
+  // The float8 forms of weights, on a GPU one for each order of the bytes.
+  double float8 = 0;
+  // What forward keeps for backward, with the float8 forms of inputs, and what
+  // one layer after the other uses.
   double activations = 0;
+  // On a GPU: the driver's and the libraries' own.
+  double other = 0;
 
-  double total() const { return weights + activations; }
+  double total() const { return weights + float8 + activations + other; }
 };
 
-MemoryNeeds EstimateMemory(const JobConfig& job,
-                           const models::LlamaConfig& model);
+// How a job is run so that it fits.
+struct MemoryPlan {
+  MemoryNeeds needs;
+  // Copies of a block's weights exist only while they are cast
+  // (fsdp::WholeParamStoreOptions::transient_units).
+  bool transient_weights = false;
+  std::vector<models::Keep> keep;  // layer by layer
+};
+
+// By activation_checkpoint.mode; "auto" takes the fastest that needs no more
+// than `available`, or the smallest. InvalidArgument for a recipe that cannot
+// be.
+absl::StatusOr<MemoryPlan> PlanMemory(const JobConfig& job,
+                                      const models::LlamaConfig& model,
+                                      DeviceKind device,
+                                      std::optional<double> available);
+
+// "keeps all activations", "recomputes the MLP of 20 of 32 layers"
+std::string DescribeKeep(const std::vector<models::Keep>& keep);
+
+// What the model is made with: recipe, dtypes, the plan's choice.
+absl::StatusOr<models::LlamaOptions> MakeLlamaOptions(const JobConfig& job,
+                                                      const MemoryPlan& plan);
 
 // MemAvailable of /proc/meminfo, or the limit of this process's control group
 // where that is lower. `root` stands before the paths, for tests. NotFound
 // where no such file can be read.
 absl::StatusOr<double> AvailableMemory(absl::string_view root = "");
 
-// "6.10 GiB (weights and optimizer 6.00, activations at least 0.10), machine
-// has 23.4 GiB"; ResourceExhausted, with both numbers and what to change, if
-// they do not fit.
-absl::StatusOr<std::string> CheckMemory(const MemoryNeeds& needs,
+// "6.10 GiB (weights and optimizer 5.50, float8 weights 0.50, activations
+// 0.10), has 23.4 GiB; keeps all activations"; ResourceExhausted, with both
+// numbers and what to change, if they do not fit.
+absl::StatusOr<std::string> CheckMemory(const MemoryPlan& plan,
                                         double available);
 
 }  // namespace octet::train

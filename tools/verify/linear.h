@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tools/verify_report.h"
+#include "tools/verify/report.h"
 
 namespace octet::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/verify_llama.h"
+#include "tools/verify/llama.h"
 
 #include <cmath>
 #include <memory>
@@ -31,8 +31,8 @@ struct Session {
   std::unique_ptr<fsdp::WholeParamStore> store;
   std::unique_ptr<models::Llama> model;
   int64_t vocab_size = 0;
-  TensorView tokens;  // [steps, batch, length + 1]
-  Tensor inputs;      // [batch, length] of one step
+  TensorView tokens;  // [steps, batch, length + 1], on the host
+  Tensor inputs;      // [batch, length] of one step, on the device
   Tensor targets;
 
   int64_t steps() const { return tokens.shape().dim(0); }
@@ -41,9 +41,10 @@ struct Session {
   }
 };
 
-absl::StatusOr<Session> Open(const std::string& folder,
+absl::StatusOr<Session> Open(const Stream& stream, const std::string& folder,
                              const io::SafetensorsFile& expected) {
   Session s;
+  s.stream = stream;
   OCTET_ASSIGN_OR_RETURN(const models::LlamaConfig config,
                          models::ReadHfConfig(folder));
   s.vocab_size = config.vocab_size;
@@ -65,28 +66,46 @@ absl::StatusOr<Session> Open(const std::string& folder,
                      ", expected i32 [steps, batch, length + 1]"));
   }
   const Shape batch({shape.dim(1), shape.dim(2) - 1});
-  OCTET_ASSIGN_OR_RETURN(s.inputs, Tensor::Allocate(DType::kI32, batch));
-  OCTET_ASSIGN_OR_RETURN(s.targets, Tensor::Allocate(DType::kI32, batch));
+  for (Tensor* ids : {&s.inputs, &s.targets}) {
+    OCTET_ASSIGN_OR_RETURN(
+        *ids, Tensor::Allocate(DType::kI32, batch, stream.device()));
+  }
   return s;
 }
 
-void LoadBatch(int64_t step, Session* s) {
+absl::Status LoadBatch(int64_t step, Session* s) {
   const Shape& shape = s->tokens.shape();
   const int64_t length = shape.dim(2) - 1;
   const int32_t* from =
       s->tokens.as<int32_t>() + step * shape.dim(1) * shape.dim(2);
-  for (int64_t row = 0; row < shape.dim(1); ++row) {
-    for (int64_t t = 0; t < length; ++t) {
-      s->inputs.as<int32_t>()[row * length + t] = from[row * (length + 1) + t];
-      s->targets.as<int32_t>()[row * length + t] =
-          from[row * (length + 1) + t + 1];
+  for (const int64_t begin : {0, 1}) {
+    std::vector<int32_t> ids;
+    for (int64_t row = 0; row < shape.dim(1); ++row) {
+      const int32_t* first = from + row * (length + 1) + begin;
+      ids.insert(ids.end(), first, first + length);
     }
+    const TensorView out = begin == 0 ? s->inputs : s->targets;
+    OCTET_RETURN_IF_ERROR(Copy(
+        s->stream,
+        TensorView::Of(absl::MakeSpan(ids), DType::kI32).Reshaped(out.shape()),
+        out));
+    OCTET_RETURN_IF_ERROR(s->stream.Synchronize());
   }
+  return absl::OkStatus();
+}
+
+// A tensor of the device, for comparing.
+absl::StatusOr<Tensor> Host(const Session& s, const TensorView& tensor) {
+  OCTET_ASSIGN_OR_RETURN(Tensor host,
+                         Tensor::Allocate(tensor.dtype(), tensor.shape()));
+  OCTET_RETURN_IF_ERROR(Copy(s.stream, tensor, host));
+  OCTET_RETURN_IF_ERROR(s.stream.Synchronize());
+  return host;
 }
 
 // The mean loss of a step's batch; its gradient replaces the store's.
 absl::StatusOr<double> RunBatch(int64_t step, Session* s) {
-  LoadBatch(step, s);
+  OCTET_RETURN_IF_ERROR(LoadBatch(step, s));
   OCTET_RETURN_IF_ERROR(s->store->ZeroGradients());
   OCTET_ASSIGN_OR_RETURN(
       const double sum,
@@ -97,16 +116,19 @@ absl::StatusOr<double> RunBatch(int64_t step, Session* s) {
 
 absl::Status CompareFirstBatch(const io::SafetensorsFile& expected, Session* s,
                                VerifyReport* report) {
-  LoadBatch(0, s);
+  OCTET_RETURN_IF_ERROR(LoadBatch(0, s));
   const Shape shape(
       {s->inputs.shape().dim(0), s->inputs.shape().dim(1), s->vocab_size});
-  OCTET_ASSIGN_OR_RETURN(const Tensor logits,
-                         Tensor::Allocate(DType::kF32, shape));
+  OCTET_ASSIGN_OR_RETURN(
+      const Tensor logits,
+      Tensor::Allocate(DType::kF32, shape, s->stream.device()));
   OCTET_RETURN_IF_ERROR(s->model->Logits(s->inputs, logits));
+  OCTET_ASSIGN_OR_RETURN(const Tensor host_logits, Host(*s, logits));
   OCTET_ASSIGN_OR_RETURN(const TensorView expected_logits,
                          expected.Find("logits", DType::kF32, shape));
-  report->items.push_back(
-      {"logits", RelativeError(logits, expected_logits), kTensorTolerance});
+  report->items.push_back({"logits",
+                           RelativeError(host_logits, expected_logits),
+                           kTensorTolerance});
   OCTET_ASSIGN_OR_RETURN(const double loss, RunBatch(0, s));
   OCTET_ASSIGN_OR_RETURN(const TensorView expected_loss, expected.Find("loss"));
   if (expected_loss.dtype() != DType::kF32 ||
@@ -123,8 +145,9 @@ absl::Status CompareFirstBatch(const io::SafetensorsFile& expected, Session* s,
     OCTET_ASSIGN_OR_RETURN(
         const TensorView gradient,
         expected.Find(name, DType::kF32, shard.global_shape));
+    OCTET_ASSIGN_OR_RETURN(const Tensor host, Host(*s, shard.gradient));
     report->items.push_back(
-        {name, RelativeError(shard.gradient, gradient), kTensorTolerance});
+        {name, RelativeError(host, gradient), kTensorTolerance});
   }
   return absl::OkStatus();
 }
@@ -163,19 +186,21 @@ absl::Status CompareSteps(const io::SafetensorsFile& expected, Session* s,
     OCTET_ASSIGN_OR_RETURN(
         const TensorView weight,
         expected.Find(name, DType::kF32, shard.global_shape));
+    OCTET_ASSIGN_OR_RETURN(const Tensor host, Host(*s, shard.master));
     report->items.push_back(
-        {name, RelativeError(shard.master, weight), kTensorTolerance});
+        {name, RelativeError(host, weight), kTensorTolerance});
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<VerifyReport> VerifyLlama(const std::string& folder) {
+absl::StatusOr<VerifyReport> VerifyLlama(const Stream& stream,
+                                         const std::string& folder) {
   OCTET_ASSIGN_OR_RETURN(
       const io::SafetensorsFile expected,
       io::SafetensorsFile::Open(io::JoinPath(folder, "expected.safetensors")));
-  OCTET_ASSIGN_OR_RETURN(Session session, Open(folder, expected));
+  OCTET_ASSIGN_OR_RETURN(Session session, Open(stream, folder, expected));
   VerifyReport report;
   report.path = folder;
   OCTET_RETURN_IF_ERROR(CompareFirstBatch(expected, &session, &report));

@@ -10,20 +10,22 @@
 //   for each of tokens, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, weight decay 0.1
 //   on every parameter, gradients clipped to a global norm of 1
 //
-// All in f32 on the CPU, by the high-precision recipe.
+// All in f32 on the stream's device, by the high-precision recipe.
 #ifndef OCTET_TOOLS_VERIFY_LLAMA_H_
 #define OCTET_TOOLS_VERIFY_LLAMA_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tools/verify_report.h"
+#include "base/stream.h"
+#include "tools/verify/report.h"
 
 namespace octet::tools {
 
 // Tensors to 1e-4 and norms to 1e-4, relative; losses to 1e-5. An error is a
 // folder that cannot be read or that lacks a tensor.
-absl::StatusOr<VerifyReport> VerifyLlama(const std::string& folder);
+absl::StatusOr<VerifyReport> VerifyLlama(const Stream& stream,
+                                         const std::string& folder);
 
 }  // namespace octet::tools
 

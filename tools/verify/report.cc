@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/verify_report.h"
+#include "tools/verify/report.h"
 
 #include <algorithm>
 #include <cmath>

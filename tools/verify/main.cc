@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/verify_command.h"
+#include "tools/verify/command.h"
 
 int main(int argc, char** argv) {
   // `bazel run` starts elsewhere than its user stands.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/verify_command.h"
+#include "tools/verify/command.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,17 +11,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/device.h"
 #include "base/status_macros.h"
-#include "tools/verify_linear.h"
-#include "tools/verify_llama.h"
+#include "tools/verify/linear.h"
+#include "tools/verify/llama.h"
 
 namespace octet::tools {
 namespace {
 
 constexpr char kUsage[] =
-    R"(usage: verify [--lines=N] FOLDER...
+    R"(usage: verify [--device=DEVICE] [--lines=N] FOLDER...
 
-Compares Octet, on the CPU, with reference values that PyTorch, torchao and
+Compares Octet with reference values that PyTorch, torchao and
 transformers wrote. Exits with 1 if anything is out of tolerance.
 
 A folder is one of
@@ -31,6 +32,7 @@ A folder is one of
           linear layer under the bf16, tensorwise, rowwise and rowwise_gw_hp
           recipes
 
+  --device=DEVICE  where: cpu (default), cuda or cuda:N; llama folders alone
   --lines=N  how many of the worst tensors to list (default 8); those out of
              tolerance are always listed
 )";
@@ -57,7 +59,7 @@ VerifyOutcome UsageError(const std::string& message) {
 }  // namespace
 
 absl::StatusOr<std::vector<VerifyReport>> VerifyFolder(
-    const std::string& folder) {
+    const Stream& stream, const std::string& folder) {
   std::error_code error;
   const std::filesystem::file_status found =
       std::filesystem::status(folder, error);
@@ -70,13 +72,18 @@ absl::StatusOr<std::vector<VerifyReport>> VerifyFolder(
   std::vector<VerifyReport> reports;
   if (std::filesystem::exists(
           std::filesystem::path(folder) / "expected.safetensors", error)) {
-    OCTET_ASSIGN_OR_RETURN(VerifyReport report, VerifyLlama(folder));
+    OCTET_ASSIGN_OR_RETURN(VerifyReport report, VerifyLlama(stream, folder));
     reports.push_back(std::move(report));
     return reports;
   }
   for (const std::string& path : LinearFiles(folder)) {
     OCTET_ASSIGN_OR_RETURN(VerifyReport report, VerifyLinear(path));
     reports.push_back(std::move(report));
+  }
+  if (!reports.empty() && stream.device().kind != DeviceKind::kCpu) {
+    return absl::UnimplementedError(
+        absl::StrCat(folder, ": linear layers are compared on the CPU, not on ",
+                     stream.device().ToString()));
   }
   if (reports.empty()) {
     return absl::NotFoundError(
@@ -89,6 +96,7 @@ absl::StatusOr<std::vector<VerifyReport>> VerifyFolder(
 
 VerifyOutcome RunVerifyCommand(absl::Span<const std::string> arguments) {
   int64_t lines = 8;
+  std::string device = "cpu";
   std::vector<std::string> folders;
   for (const std::string& argument : arguments) {
     absl::string_view value = argument;
@@ -97,6 +105,8 @@ VerifyOutcome RunVerifyCommand(absl::Span<const std::string> arguments) {
       if (!absl::SimpleAtoi(value, &lines) || lines < 0) {
         return UsageError(absl::StrCat(argument, ": expected a number >= 0"));
       }
+    } else if (absl::ConsumePrefix(&value, "--device=")) {
+      device = std::string(value);
     } else if (absl::StartsWith(argument, "-")) {
       return UsageError(absl::StrCat("there is no flag ", argument));
     } else {
@@ -104,9 +114,18 @@ VerifyOutcome RunVerifyCommand(absl::Span<const std::string> arguments) {
     }
   }
   if (folders.empty()) return UsageError("no folder is given");
+  const absl::StatusOr<Device> resolved = ResolveDevice(device);
+  if (absl::IsInvalidArgument(resolved.status())) {
+    return UsageError(std::string(resolved.status().message()));
+  }
+  const absl::StatusOr<Stream> stream =
+      resolved.ok() ? Stream::Create(*resolved) : resolved.status();
+  if (!stream.ok()) {
+    return {1, "", absl::StrCat("verify: ", stream.status().message(), "\n")};
+  }
   VerifyOutcome outcome;
   for (const std::string& folder : folders) {
-    const auto reports = VerifyFolder(folder);
+    const auto reports = VerifyFolder(*stream, folder);
     if (!reports.ok()) {
       outcome.exit_code = 1;
       absl::StrAppend(&outcome.error, "verify: ", reports.status().message(),

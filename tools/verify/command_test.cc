@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The verify command on the shipped goldens, and on damaged copies of them.
+#include "tools/verify/command.h"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -13,8 +15,7 @@
 #include "io/safetensors.h"
 #include "testing/goldens.h"
 #include "testing/status_matchers.h"
-#include "tools/verify_command.h"
-#include "tools/verify_report.h"
+#include "tools/verify/report.h"
 
 namespace octet::tools {
 namespace {
@@ -135,19 +136,23 @@ TEST(VerifyTest, FoldersThatCannotBeReadFailAndOthersAreStillCompared) {
   EXPECT_THAT(outcome.error, HasSubstr("expected.safetensors"));
   EXPECT_THAT(outcome.error, HasSubstr("/nowhere: no such folder\n"));
   EXPECT_THAT(outcome.out, HasSubstr("passed"));
-  EXPECT_THAT(VerifyFolder("/nowhere"), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(VerifyFolder(copy + "/config.json"),
+  EXPECT_THAT(VerifyFolder(Stream(), "/nowhere"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(VerifyFolder(Stream(), copy + "/config.json"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("config.json: not a folder")));
   std::filesystem::remove(copy + "/expected.safetensors");
-  EXPECT_THAT(VerifyFolder(copy),
+  EXPECT_THAT(VerifyFolder(Stream(), copy),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("neither")));
 }
 
 TEST(VerifyTest, WrongCommandLinesExitWith2) {
   for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{
-           {}, {"--lines=2"}, {"--lines=x", "a"}, {"--nothing", "a"}}) {
+       std::vector<std::vector<std::string>>{{},
+                                             {"--lines=2"},
+                                             {"--device=tpu", "a"},
+                                             {"--lines=x", "a"},
+                                             {"--nothing", "a"}}) {
     const VerifyOutcome outcome = RunVerifyCommand(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/verify_linear.h"
+#include "tools/verify/linear.h"
 
 #include <cstdint>
 #include <cstring>

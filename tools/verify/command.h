@@ -9,14 +9,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "tools/verify_report.h"
+#include "base/stream.h"
+#include "tools/verify/report.h"
 
 namespace octet::tools {
 
 // One report for a llama folder, one for each linear_*.safetensors file of a
-// linear folder. NotFound for a folder that is neither.
+// linear folder, which are compared on the CPU alone. NotFound for a folder
+// that is neither.
 absl::StatusOr<std::vector<VerifyReport>> VerifyFolder(
-    const std::string& folder);
+    const Stream& stream, const std::string& folder);
 
 // Exit code 0: all is within tolerance. 1: something is not, or a folder could
 // not be read; the others are still compared. 2: the command line is wrong.
