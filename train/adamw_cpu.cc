@@ -73,20 +73,19 @@ void UpdateRounded(const AdamWScalars& s, const AdamWTensors& t, int64_t begin,
   Master* master = t.master.as<Master>();
   Moment* m = t.m.as<Moment>();
   Moment* v = t.v.as<Moment>();
-  std::array<uint32_t, 4> words = {};
+  std::array<std::array<uint32_t, 4>, kStates> words = {};
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t element = t.first_element + i;
-    if (i == begin || element % 2 == 0) {
-      words = random.Words(static_cast<uint64_t>(element) / 2);
+    const auto element = static_cast<uint64_t>(t.first_element + i);
+    if (i == begin || element % kGroup == 0) {
+      for (int k = 0; k < kStates; ++k) {
+        words[k] = random.Words(RoundingCounter(element, k));
+      }
     }
-    const auto half = [&](int k) {
-      return element % 2 == 0 ? words[k] & 0xffffu : words[k] >> 16;
-    };
     const State next = Next(s, ToFloat(gradient[i]),
                             {ToFloat(master[i]), ToFloat(m[i]), ToFloat(v[i])});
-    Write(next.master, half(0), &master[i]);
-    Write(next.m, half(1), &m[i]);
-    Write(next.v, half(2), &v[i]);
+    Write(next.master, RoundingBits(words[kMasterState], element), &master[i]);
+    Write(next.m, RoundingBits(words[kMState], element), &m[i]);
+    Write(next.v, RoundingBits(words[kVState], element), &v[i]);
   }
 }
 

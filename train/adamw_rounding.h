@@ -4,12 +4,12 @@
 #ifndef OCTET_TRAIN_ADAMW_ROUNDING_H_
 #define OCTET_TRAIN_ADAMW_ROUNDING_H_
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
 #include "absl/strings/string_view.h"
 #include "base/float16.h"
-#include "base/philox.h"
 
 namespace octet::train::internal {
 
@@ -23,13 +23,29 @@ inline uint64_t RoundingKey(absl::string_view name) {
 }
 
 // Philox's stream for one parameter and step, mixed as SplitMix64 does.
-// Elements 2 i and 2 i + 1 of the whole parameter take the low and the high
-// halves of the words of counter i: of word 0 for the master, 1 for m, 2 for v.
 inline uint64_t RoundingStream(uint64_t key, int64_t step) {
   uint64_t z = key + static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
+}
+
+// The states of an element, each with random bits of its own.
+inline constexpr int kMasterState = 0;
+inline constexpr int kMState = 1;
+inline constexpr int kVState = 2;
+inline constexpr int kStates = 3;
+
+// Elements 8 i to 8 i + 7 of the whole parameter take the halves of the words
+// of this counter, low before high.
+inline constexpr uint64_t kGroup = 8;
+inline uint64_t RoundingCounter(uint64_t element, int state) {
+  return element / kGroup * kStates + static_cast<uint64_t>(state);
+}
+inline uint32_t RoundingBits(const std::array<uint32_t, 4>& words,
+                             uint64_t element) {
+  const uint32_t word = words[element % kGroup / 2];
+  return element % 2 == 0 ? word & 0xffffu : word >> 16;
 }
 
 // To one of the two bf16 around x, the further one with the probability that is

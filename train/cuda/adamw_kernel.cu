@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// AdamW over many tensors, bound by memory: a few vectors a thread, whose next
+// AdamW over many tensors, bound by memory, with bf16 states only if few
+// instructions are spent on an element: a few vectors a thread, whose next
 // loads are in flight while one is computed. Every operation is rounded by
 // itself, in the CPU's order: the same bits.
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "float8/cuda/encode.cuh"
 #include "train/cuda/adamw_kernel.h"
+#include "train/cuda/adamw_math.cuh"
 #include "train/cuda/pieces.cuh"
 #include "train/cuda/rounding.cuh"
 
@@ -20,7 +22,7 @@ using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256;
 constexpr int kRounds = 4;  // vectors of a thread
-constexpr int kMinBlocks = 3;
+constexpr int kMinBlocks = 4;
 
 struct Entry {
   AdamWTensor tensor;
@@ -29,12 +31,6 @@ struct Entry {
 };
 constexpr int kMaxTensors = kTableBytes / static_cast<int>(sizeof(Entry));
 
-struct Numbers {
-  AdamWNumbers adamw;
-  float reciprocal_bias2;  // 1 / sqrt_bias2
-  PhiloxKeys keys;
-};
-
 struct Table {
   Numbers numbers;
   Entry entries[kMaxTensors];
@@ -42,32 +38,9 @@ struct Table {
 };
 static_assert(sizeof(Table) <= 32764);
 
-// x / numbers.sqrt_bias2, correctly rounded: one Newton step from the product
-// with the rounded reciprocal, whose remainder is exact.
-__device__ __forceinline__ float Unbiased(const Numbers& n, float x) {
-  const float q = __fmul_rn(x, n.reciprocal_bias2);
-  const float remainder = __fmaf_rn(-q, n.adamw.sqrt_bias2, x);
-  return isinf(q) ? q : __fmaf_rn(remainder, n.reciprocal_bias2, q);
-}
-
-__device__ __forceinline__ void Update(const Numbers& n, float gradient,
-                                       float* master, float* m, float* v) {
-  const AdamWNumbers& s = n.adamw;
-  const float g = __fmul_rn(gradient, s.gradient_scale);
-  const float mean =
-      __fadd_rn(*m, __fmul_rn(s.one_minus_beta1, __fsub_rn(g, *m)));
-  const float square = __fadd_rn(__fmul_rn(s.beta2, *v),
-                                 __fmul_rn(__fmul_rn(s.one_minus_beta2, g), g));
-  const float denominator = __fadd_rn(Unbiased(n, __fsqrt_rn(square)), s.eps);
-  *m = mean;
-  *v = square;
-  *master = __fsub_rn(__fmul_rn(*master, s.decay),
-                      __fmul_rn(s.step_size, __fdiv_rn(mean, denominator)));
-}
-
 // kPer elements of T in 32-bit words, loaded and stored at once.
 template <typename T, int kPer>
-struct alignas(sizeof(T) * kPer) Packed {
+struct alignas(sizeof(T) * kPer < 16 ? sizeof(T) * kPer : 16) Packed {
   static constexpr int kWords = static_cast<int>(sizeof(T)) * kPer / 4;
   uint32_t words[kWords];
 };
@@ -81,14 +54,25 @@ __device__ __forceinline__ void Unpack(const Packed<T, kPer>& in,
   }
 }
 
+// The bits of the largest magnitude as an f32's.
+template <typename T, int kPer>
+__device__ __forceinline__ unsigned AbsMax(const Packed<T, kPer>& in) {
+  uint32_t largest = 0;
+#pragma unroll
+  for (int i = 0; i < Packed<T, kPer>::kWords; ++i) {
+    largest = float8::internal::MaxWord<T>(
+        largest, float8::internal::AbsWord<T>(in.words[i]));
+  }
+  return float8::internal::WordBits<T>(largest);
+}
+
 // To nearest.
 __device__ __forceinline__ uint32_t NearestPair(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// What is stored: f32 as it is; bf16 rounded with half a word of random bits
-// for each element, the low half for the even one.
+// What is stored: f32 as it is, bf16 rounded with halves of random words.
 template <typename T, int kPer>
 __device__ __forceinline__ Packed<T, kPer> Pack(
     const float (&x)[kPer], const uint32_t (&random)[kPer / 2]) {
@@ -105,6 +89,26 @@ __device__ __forceinline__ Packed<T, kPer> Pack(
     }
   }
   return out;
+}
+
+// Random bits for kPer elements from `element` on: a group of eight, or half of
+// one.
+template <typename T, int kPer>
+__device__ __forceinline__ void DrawBits(const Numbers& n, const AdamWTensor& t,
+                                         uint64_t element, int state,
+                                         uint32_t (&out)[kPer / 2]) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    const uint4 words =
+        PhiloxWords(n.keys, t.rounding_stream,
+                    element / 8 * 3 + static_cast<uint64_t>(state));
+    const bool upper = kPer == 4 && element % 8 != 0;
+    out[0] = upper ? words.z : words.x;
+    out[1] = upper ? words.w : words.y;
+    if constexpr (kPer == 8) {
+      out[2] = words.z;
+      out[3] = words.w;
+    }
+  }
 }
 
 // A vector of all that is read.
@@ -124,10 +128,6 @@ __device__ __forceinline__ Loaded<Master, Gradient, Moment, kPer> Load(
           static_cast<const Packed<Moment, kPer>*>(t.v)[i]};
 }
 
-template <typename Master, typename Gradient, typename Moment>
-inline constexpr bool kIsRandom =
-    std::is_same_v<Master, Bf16> || std::is_same_v<Moment, Bf16>;
-
 // Vector i; returns the bits of the largest magnitude of the weights.
 template <typename Master, typename Gradient, typename Moment, int kPer>
 __device__ __forceinline__ unsigned UpdateVector(
@@ -138,27 +138,16 @@ __device__ __forceinline__ unsigned UpdateVector(
   Unpack(in.gradient, gradient);
   Unpack(in.m, m);
   Unpack(in.v, v);
-#pragma unroll
-  for (int k = 0; k < kPer; ++k) {
-    Update(numbers, gradient[k], &master[k], &m[k], &v[k]);
-  }
-  uint32_t random[3][kPer / 2] = {};
-  if constexpr (kIsRandom<Master, Gradient, Moment>) {
-    const auto first = static_cast<uint64_t>(t.first_element + i * kPer) / 2;
-#pragma unroll
-    for (int k = 0; k < kPer / 2; ++k) {
-      const uint4 words = PhiloxWords(numbers.keys, t.rounding_stream,
-                                      first + static_cast<uint64_t>(k));
-      random[0][k] = words.x;
-      random[1][k] = words.y;
-      random[2][k] = words.z;
-    }
-  }
-  const auto stored = Pack<Master>(master, random[0]);
+  UpdateValues(numbers, gradient, master, m, v);
+  const auto element = static_cast<uint64_t>(t.first_element + i * kPer);
+  uint32_t random[kPer / 2];
+  DrawBits<Moment, kPer>(numbers, t, element, 1, random);
+  static_cast<Packed<Moment, kPer>*>(t.m)[i] = Pack<Moment>(m, random);
+  DrawBits<Moment, kPer>(numbers, t, element, 2, random);
+  static_cast<Packed<Moment, kPer>*>(t.v)[i] = Pack<Moment>(v, random);
+  DrawBits<Master, kPer>(numbers, t, element, 0, random);
+  const auto stored = Pack<Master>(master, random);
   static_cast<Packed<Master, kPer>*>(t.master)[i] = stored;
-  static_cast<Packed<Moment, kPer>*>(t.m)[i] = Pack<Moment>(m, random[1]);
-  static_cast<Packed<Moment, kPer>*>(t.v)[i] = Pack<Moment>(v, random[2]);
-  unsigned largest = 0;
   if (std::is_same_v<Master, float> && t.weight != nullptr) {
     Packed<Bf16, kPer> weight;
 #pragma unroll
@@ -166,22 +155,28 @@ __device__ __forceinline__ unsigned UpdateVector(
       weight.words[k] = NearestPair(master[2 * k], master[2 * k + 1]);
     }
     static_cast<Packed<Bf16, kPer>*>(t.weight)[i] = weight;
-    Unpack(weight, master);
-  } else {
-    Unpack(stored, master);
+    return t.amax == nullptr ? 0 : AbsMax(weight);
   }
-#pragma unroll
-  for (int k = 0; k < kPer; ++k) largest = max(largest, AbsBits(master[k]));
-  return largest;
+  return t.amax == nullptr ? 0 : AbsMax(stored);
 }
 
 template <typename T>
-__device__ __forceinline__ void StoreElement(float x, uint32_t random, T* out) {
+__device__ __forceinline__ void StoreElement(const Numbers& n,
+                                             const AdamWTensor& t, float x,
+                                             uint64_t element, int state,
+                                             T* out) {
   if constexpr (std::is_same_v<T, float>) {
     *out = x;
   } else {
+    const uint4 words =
+        PhiloxWords(n.keys, t.rounding_stream,
+                    element / 8 * 3 + static_cast<uint64_t>(state));
+    const uint32_t two[2] = {element % 4 < 2 ? words.x : words.y,
+                             element % 4 < 2 ? words.z : words.w};
+    const uint32_t word = element % 8 < 4 ? two[0] : two[1];
+    const uint32_t random = element % 2 == 0 ? word & 0xffffu : word >> 16;
     *out = __ushort_as_bfloat16(
-        static_cast<unsigned short>(RoundedBits(x, random) >> 16));
+        static_cast<unsigned short>(RoundedBits(PlainNan(x), random) >> 16));
   }
 }
 
@@ -192,40 +187,31 @@ __device__ unsigned UpdateElement(const Numbers& numbers, const AdamWTensor& t,
   auto* const all_master = static_cast<Master*>(t.master);
   auto* const all_m = static_cast<Moment*>(t.m);
   auto* const all_v = static_cast<Moment*>(t.v);
-  float master = ToFloat(all_master[i]);
   float m = ToFloat(all_m[i]), v = ToFloat(all_v[i]);
-  Update(numbers, ToFloat(static_cast<const Gradient*>(t.gradient)[i]), &master,
-         &m, &v);
-  uint4 random = {0, 0, 0, 0};
-  if constexpr (kIsRandom<Master, Gradient, Moment>) {
-    const auto element = static_cast<uint64_t>(t.first_element + i);
-    random = PhiloxWords(numbers.keys, t.rounding_stream, element / 2);
-    const unsigned shift = element % 2 * 16;
-    random.x = random.x >> shift & 0xffffu;
-    random.y = random.y >> shift & 0xffffu;
-    random.z = random.z >> shift & 0xffffu;
-  }
-  StoreElement(master, random.x, &all_master[i]);
-  StoreElement(m, random.y, &all_m[i]);
-  StoreElement(v, random.z, &all_v[i]);
+  UpdateMoments(numbers.adamw,
+                ToFloat(static_cast<const Gradient*>(t.gradient)[i]), &m, &v);
+  const float master = NewMaster(numbers.adamw, ToFloat(all_master[i]),
+                                 Ratio(numbers.adamw, m, v));
+  const auto element = static_cast<uint64_t>(t.first_element + i);
+  StoreElement(numbers, t, master, element, 0, &all_master[i]);
+  StoreElement(numbers, t, m, element, 1, &all_m[i]);
+  StoreElement(numbers, t, v, element, 2, &all_v[i]);
   if (t.weight == nullptr) return AbsBits(ToFloat(all_master[i]));
   const Bf16 weight = __float2bfloat16_rn(master);
   static_cast<Bf16*>(t.weight)[i] = weight;
   return AbsBits(ToFloat(weight));
 }
 
-// 16 bytes of the widest.
-template <typename Master, typename Gradient, typename Moment>
-inline constexpr int kPerVectorOf = sizeof(Master) == 2 &&
-                                            sizeof(Gradient) == 2 &&
-                                            sizeof(Moment) == 2
+// 16 bytes of the states; of a gradient in f32 beside bf16 states, twice that.
+template <typename Master, typename Moment>
+inline constexpr int kPerVectorOf = sizeof(Master) == 2 && sizeof(Moment) == 2
                                         ? 8
                                         : 4;
 
 template <typename Master, typename Gradient, typename Moment>
 __global__ void __launch_bounds__(kThreads, kMinBlocks)
     AdamWKernel(const __grid_constant__ Table table) {
-  constexpr int kPer = kPerVectorOf<Master, Gradient, Moment>;
+  constexpr int kPer = kPerVectorOf<Master, Moment>;
   constexpr int64_t kPiece = int64_t{kThreads} * kRounds * kPer;
   __shared__ unsigned shared[32];
   const Entry& entry =
@@ -267,10 +253,10 @@ static_assert(kMaxTensors <= 1024);
 template <typename Master, typename Gradient, typename Moment>
 cudaError_t Launch(const AdamWNumbers& numbers, const AdamWTensor* tensors,
                    int64_t count, cudaStream_t stream) {
-  constexpr int kPer = kPerVectorOf<Master, Gradient, Moment>;
+  constexpr int kPer = kPerVectorOf<Master, Moment>;
   constexpr int64_t kPiece = int64_t{kThreads} * kRounds * kPer;
   Table table;
-  table.numbers = {numbers, 1.0f / numbers.sqrt_bias2,
+  table.numbers = {numbers, 1.0f / numbers.sqrt_bias2, IsUsual(numbers),
                    PhiloxKeysOf(numbers.seed)};
   for (int64_t at = 0; at < count;) {
     table.count = 0;
@@ -280,7 +266,7 @@ cudaError_t Launch(const AdamWNumbers& numbers, const AdamWTensor* tensors,
       const AdamWTensor& t = tensors[at];
       const bool is_vectors = IsAligned(t.master) && IsAligned(t.gradient) &&
                               IsAligned(t.m) && IsAligned(t.v) &&
-                              IsAligned(t.weight) && t.first_element % 2 == 0;
+                              IsAligned(t.weight) && t.first_element % 8 == 0;
       table.entries[table.count++] = {t, static_cast<uint32_t>(pieces),
                                       is_vectors};
       pieces += (t.n + kPiece - 1) / kPiece;

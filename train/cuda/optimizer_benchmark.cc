@@ -5,8 +5,10 @@
 //
 // GB/s counts what must be read and written; copy_% is that in percent of a
 // device copy's bytes read and written, measured in the same run.
+#include <cstdlib>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
@@ -57,33 +59,47 @@ struct Dtypes {
   bool has_weight;
 };
 
-// The tensors of all parameters: these repeat, so that they fit beside others.
-struct Parameters {
-  Tensor Make(DType dtype, uint64_t seed) {
-    return testing::BenchmarkTensor(TheStream(), dtype, Shape({Elements()}),
-                                    seed)
-        .value();
+// As many tensors of random values; all but the first are copies on the device,
+// which are quickly made.
+std::vector<Tensor> Copies(DType dtype, uint64_t seed) {
+  const Shape shape({Elements()});
+  std::vector<Tensor> tensors;
+  tensors.push_back(
+      testing::BenchmarkTensor(TheStream(), dtype, shape, seed).value());
+  while (static_cast<int64_t>(tensors.size()) < kTensors) {
+    tensors.push_back(
+        Tensor::Allocate(dtype, shape, TheStream().device()).value());
+    if (!Copy(TheStream(), tensors[0], tensors.back()).ok()) std::abort();
   }
-  explicit Parameters(const Dtypes& d) {
-    const auto add = [&](DType dtype, uint64_t seed) {
-      memory.push_back(Make(dtype, seed));
-      return memory.back().view();
-    };
-    for (int64_t i = 0; i < kTensors; ++i) {
-      AdamWTensors t;
-      t.master = add(d.master, 1);
-      t.gradient = add(d.gradient, 2);
-      t.m = add(d.moments, 3);
-      memory.push_back(
-          Tensor::Zeros(TheStream(), d.moments, Shape({Elements()})).value());
-      t.v = memory.back().view();
-      if (d.has_weight) t.weight = add(DType::kBf16, 5);
-      memory.push_back(
-          Tensor::Zeros(TheStream(), DType::kF32, Shape({1, 1})).value());
-      t.amax = memory.back().view();
-      t.rounding_key = static_cast<uint64_t>(i);
-      tensors.push_back(t);
+  return tensors;
+}
+
+struct Parameters {
+  explicit Parameters(const Dtypes& d) : tensors(kTensors) {
+    Add(Copies(d.master, 1), &AdamWTensors::master);
+    Add(Copies(d.gradient, 2), &AdamWTensors::gradient);
+    Add(Copies(d.moments, 3), &AdamWTensors::m);
+    AddZeros(d.moments, Shape({Elements()}), &AdamWTensors::v);
+    if (d.has_weight) {
+      AddZeros(DType::kBf16, Shape({Elements()}), &AdamWTensors::weight);
     }
+    AddZeros(DType::kF32, Shape({1, 1}), &AdamWTensors::amax);
+    for (uint64_t i = 0; i < kTensors; ++i) tensors[i].rounding_key = i;
+  }
+
+  void Add(std::vector<Tensor> all, TensorView AdamWTensors::*member) {
+    for (int64_t i = 0; i < kTensors; ++i) {
+      tensors[i].*member = all[i].view();
+      memory.push_back(std::move(all[i]));
+    }
+  }
+  void AddZeros(DType dtype, const Shape& shape,
+                TensorView AdamWTensors::*member) {
+    std::vector<Tensor> all;
+    for (int64_t i = 0; i < kTensors; ++i) {
+      all.push_back(Tensor::Zeros(TheStream(), dtype, shape).value());
+    }
+    Add(std::move(all), member);
   }
 
   std::vector<Tensor> memory;
@@ -105,14 +121,9 @@ void RunAdamW(benchmark::State& state, Dtypes d) {
 }
 
 void RunSumOfSquares(benchmark::State& state, DType dtype) {
-  std::vector<Tensor> memory;
+  const std::vector<Tensor> memory = Copies(dtype, 1);
   std::vector<TensorView> tensors;
-  for (int64_t i = 0; i < kTensors; ++i) {
-    memory.push_back(
-        testing::BenchmarkTensor(TheStream(), dtype, Shape({Elements()}), 1)
-            .value());
-    tensors.push_back(memory.back().view());
-  }
+  for (const Tensor& tensor : memory) tensors.push_back(tensor.view());
   const Tensor out =
       Tensor::Zeros(TheStream(), DType::kF64, Shape({1})).value();
   Time(state, static_cast<double>(SizeOf(dtype)),

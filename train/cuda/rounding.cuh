@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Stochastic rounding to bf16, with the bits of train/adamw_rounding.h.
+// Stochastic rounding to bf16, with the bits of train/adamw_rounding.h:
+// elements 8 i to 8 i + 7 take the halves of the words of counter 3 i for
+// masters, 3 i + 1 for m and 3 i + 2 for v.
 #ifndef OCTET_TRAIN_CUDA_ROUNDING_CUH_
 #define OCTET_TRAIN_CUDA_ROUNDING_CUH_
 
@@ -45,10 +47,13 @@ __device__ __forceinline__ uint4 PhiloxWords(const PhiloxKeys& keys,
   return c;
 }
 
-// The upper half is the bf16; `random` is below 2^16. Not for NaN alone, whose
-// bits a sum could carry over.
+// The upper half is the bf16; `random` is below 2^16. A NaN must be the one
+// below, whose bits the sum does not carry over.
 __device__ __forceinline__ uint32_t RoundedBits(float x, uint32_t random) {
-  return __float_as_uint(x) + (isnan(x) ? 0u : random);
+  return __float_as_uint(x) + random;
+}
+__device__ __forceinline__ float PlainNan(float x) {
+  return isnan(x) ? __uint_as_float(0x7fc00000u) : x;
 }
 
 }  // namespace octet::train::internal
