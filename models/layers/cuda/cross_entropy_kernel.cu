@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The loss on the GPU, bound by memory: one exponential an element, of its
-// distance to the largest that its thread has; what that lacks to the row's
+// distance to the largest that its warp has; what that lacks to the row's
 // largest is a factor of all of them. Sums are in f32, in one order. Overwrites
 // losses and dlogits.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdint>
 
+#include "models/layers/cuda/cluster.cuh"
 #include "models/layers/cuda/cross_entropy_kernel.h"
 #include "models/layers/cuda/vector.cuh"
 
@@ -15,6 +19,7 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kVectors = 8;    // of four logits: a thread's part of a row
 constexpr int kMaxBlocks = 8;  // of a cluster on every GPU that has them
+constexpr int kBlocksPerSm = 2;
 
 // sum of exp(x - largest)
 struct Normaliser {
@@ -27,52 +32,31 @@ __device__ __forceinline__ float Shift(float largest) {
   return largest == -INFINITY ? 0.0f : largest;
 }
 
-// Of two sets, in this order.
-__device__ __forceinline__ Normaliser Join(Normaliser a, Normaliser b) {
-  const float largest = fmaxf(a.largest, b.largest);
-  const float shift = Shift(largest);
-  return {largest,
-          a.sum * expf(a.largest - shift) + b.sum * expf(b.largest - shift)};
-}
-
-// Over `lanes` lanes, a power of two, of a full warp.
-__device__ __forceinline__ Normaliser JoinLanes(Normaliser n, int lanes) {
+__device__ __forceinline__ float MaxOfLanes(float x, int lanes) {
   for (int offset = 1; offset < lanes; offset *= 2) {
-    const Normaliser other = {__shfl_xor_sync(kFullWarp, n.largest, offset),
-                              __shfl_xor_sync(kFullWarp, n.sum, offset)};
-    // Both lanes of a pair join in the same order.
-    const bool upper = (threadIdx.x & static_cast<unsigned>(offset)) != 0;
-    n = upper ? Join(other, n) : Join(n, other);
+    x = fmaxf(x, __shfl_xor_sync(kFullWarp, x, offset));
   }
-  return n;
+  return x;
+}
+__device__ __forceinline__ float SumOfLanes(float x, int lanes) {
+  for (int offset = 1; offset < lanes; offset *= 2) {
+    x = __fadd_rn(x, __shfl_xor_sync(kFullWarp, x, offset));
+  }
+  return x;
 }
 
-// Over the block; every thread gets it.
+// Of all sets that `lanes` lanes have, a power of two, in a full warp.
+__device__ __forceinline__ Normaliser JoinLanes(Normaliser n, int lanes) {
+  const float largest = MaxOfLanes(n.largest, lanes);
+  return {largest, SumOfLanes(n.sum * expf(n.largest - Shift(largest)), lanes)};
+}
+
+// Of all warps of the block, which have joined; every thread gets it.
 __device__ __forceinline__ Normaliser
-JoinBlock(Normaliser n, Normaliser (&shared)[kThreads / 32]) {
-  n = JoinLanes(n, 32);
+JoinWarps(Normaliser n, Normaliser (&shared)[kThreads / 32]) {
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = n;
   __syncthreads();
   return JoinLanes(shared[threadIdx.x % (kThreads / 32)], kThreads / 32);
-}
-
-__device__ __forceinline__ void ClusterArrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void ClusterWait() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Writes to the same place of another block of the cluster.
-__device__ __forceinline__ void StoreRemote(Normaliser* here, unsigned block,
-                                            Normaliser n) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(here));
-  unsigned remote;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-               : "=r"(remote)
-               : "r"(address), "r"(block));
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote),
-               "f"(n.largest), "f"(n.sum)
-               : "memory");
 }
 
 __device__ __forceinline__ void StoreVector(const float (&x)[4], float* out) {
@@ -90,6 +74,10 @@ __device__ __forceinline__ RowKind KindOf(const CrossEntropyProblem& p,
   if (target == p.ignore_index) return RowKind::kIgnored;
   return target >= 0 && target < p.vocab ? RowKind::kUsual : RowKind::kUnknown;
 }
+// Of the loss and all of the gradient, where it is not usual.
+__device__ __forceinline__ float ValueOf(RowKind kind) {
+  return kind == RowKind::kIgnored ? 0.0f : NAN;
+}
 
 __device__ __forceinline__ double LossOf(Normaliser n, float target_logit) {
   return log(static_cast<double>(n.sum)) +
@@ -100,90 +88,113 @@ __device__ __forceinline__ float AtTarget(const CrossEntropyProblem& p,
   return (expf(target_logit - Shift(n.largest)) / n.sum - 1.0f) * p.grad_scale;
 }
 
-// A cluster takes a row, a block of it [begin, end) of its vectors.
+// Clusters take rows by turns, a block of them [begin, end) of a row's vectors:
+// while these are in registers, those of the next row arrive in its memory.
 template <typename Gradient>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     ResidentKernel(CrossEntropyProblem p, int blocks) {
+  extern __shared__ __align__(16) float4 next[];
   __shared__ Normaliser of_warps[kThreads / 32];
-  __shared__ alignas(8) Normaliser of_blocks[kMaxBlocks];
-  const int64_t row = blockIdx.x / static_cast<unsigned>(blocks);
-  const auto part =
-      static_cast<int>(blockIdx.x % static_cast<unsigned>(blocks));
-  const int64_t vectors = p.vocab / 4;
-  const int64_t each = (vectors + blocks - 1) / blocks;
-  const int64_t begin = part * each;
-  const int64_t end = min(begin + each, vectors);
-  const int64_t target = p.targets[row];
-  const RowKind kind = KindOf(p, target);
-  Gradient* const out = p.dlogits == nullptr
-                            ? nullptr
-                            : static_cast<Gradient*>(p.dlogits) + row * p.vocab;
-  // All blocks of a cluster take the same way.
-  if (kind != RowKind::kUsual) {
-    const float value = kind == RowKind::kIgnored ? 0.0f : NAN;
-    if (part == 0 && threadIdx.x == 0) p.losses[row] = value;
-    for (int64_t i = begin + threadIdx.x; out != nullptr && i < end;
-         i += kThreads) {
-      StoreVector({value, value, value, value}, out + 4 * i);
-    }
-    return;
+  // By turns, since a fast block writes the next row's while a slow one reads.
+  __shared__ float2 of_blocks[2][kMaxBlocks];
+  __shared__ __align__(8) uint64_t arrival;
+  const int part = static_cast<int>(blockIdx.x) % blocks;
+  const int vectors = static_cast<int>(p.vocab / 4);
+  const int each = (vectors + blocks - 1) / blocks;
+  const int begin = min(part * each, vectors);
+  const int count = min(each, vectors - begin);
+  const auto rows = static_cast<int>(p.rows);
+  const int step = static_cast<int>(gridDim.x) / blocks;
+  int row = static_cast<int>(blockIdx.x) / blocks;
+  const auto fetch = [&](int of_row) {
+    CopyToShared(next, p.logits + of_row * p.vocab + 4 * begin,
+                 static_cast<unsigned>(count) * 16, &arrival);
+  };
+  if (threadIdx.x == 0) {
+    InitArrival(&arrival);
+    if (row < rows) fetch(row);
   }
-  ClusterArrive();
-  const auto* const logits =
-      reinterpret_cast<const float4*>(p.logits + row * p.vocab);
-  float x[kVectors][4];
-  float largest = -INFINITY;
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t i = begin + v * kThreads + threadIdx.x;
-    float4 loaded = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    if (i < end) loaded = logits[i];
-    x[v][0] = loaded.x;
-    x[v][1] = loaded.y;
-    x[v][2] = loaded.z;
-    x[v][3] = loaded.w;
-  }
-  const float target_logit = p.logits[row * p.vocab + target];
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) largest = fmaxf(largest, x[v][k]);
-  }
-  const float shift = Shift(largest);
-  Normaliser mine = {largest, 0.0f};
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      x[v][k] = expf(x[v][k] - shift);
-      mine.sum += x[v][k];
-    }
-  }
-  Normaliser all = JoinBlock(mine, of_warps);
-  // The blocks have all begun; then, what each has is everywhere.
+  __syncthreads();
+  ClusterArrive();  // the blocks have all begun
   ClusterWait();
-  if (threadIdx.x < static_cast<unsigned>(blocks)) {
-    StoreRemote(&of_blocks[part], threadIdx.x, all);
-  }
-  __syncwarp();
-  ClusterArrive();
-  ClusterWait();
-  all =
-      JoinLanes(of_blocks[threadIdx.x % static_cast<unsigned>(blocks)], blocks);
-  if (part == 0 && threadIdx.x == 0) p.losses[row] = LossOf(all, target_logit);
-  if (out == nullptr) return;
-  const float factor =
-      expf(largest - Shift(all.largest)) * (p.grad_scale / all.sum);
-  const float at_target = AtTarget(p, all, target_logit);
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t i = begin + v * kThreads + threadIdx.x;
-    if (i >= end) break;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      x[v][k] = 4 * i + k == target ? at_target : x[v][k] * factor;
+  unsigned exchange = 0;
+  for (unsigned turn = 0; row < rows; row += step, turn ^= 1) {
+    const int target = p.targets[row];
+    const RowKind kind = KindOf(p, target);
+    Gradient* const out =
+        p.dlogits == nullptr
+            ? nullptr
+            : static_cast<Gradient*>(p.dlogits) + row * p.vocab + 4 * begin;
+    const bool is_first = part == 0 && threadIdx.x == 0;
+    if (kind != RowKind::kUsual) {  // for all blocks of the cluster
+      AwaitArrival(&arrival, turn);
+      __syncthreads();
+      if (threadIdx.x == 0 && row + step < rows) fetch(row + step);
+      const float value = ValueOf(kind);
+      if (is_first) p.losses[row] = value;
+      for (int i = static_cast<int>(threadIdx.x); out != nullptr && i < count;
+           i += kThreads) {
+        StoreVector({value, value, value, value}, out + 4 * i);
+      }
+      continue;
     }
-    StoreVector(x[v], out + 4 * i);
+    const float target_logit = p.logits[row * p.vocab + target];
+    AwaitArrival(&arrival, turn);
+    float x[kVectors][4];
+    float largest = -INFINITY;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int i = v * kThreads + static_cast<int>(threadIdx.x);
+      float4 loaded = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+      if (i < count) loaded = next[i];
+      x[v][0] = loaded.x;
+      x[v][1] = loaded.y;
+      x[v][2] = loaded.z;
+      x[v][3] = loaded.w;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) largest = fmaxf(largest, x[v][k]);
+    }
+    largest = MaxOfLanes(largest, 32);
+    Normaliser all = {largest, 0.0f};
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        x[v][k] = expf(x[v][k] - Shift(largest));
+        all.sum += x[v][k];
+      }
+    }
+    all.sum = SumOfLanes(all.sum, 32);
+    all = JoinWarps(all, of_warps);
+    // The block has read what arrived.
+    if (threadIdx.x == 0 && row + step < rows) fetch(row + step);
+    if (threadIdx.x < static_cast<unsigned>(blocks)) {
+      StoreRemote(&of_blocks[exchange][part], threadIdx.x,
+                  float2{all.largest, all.sum});
+    }
+    __syncwarp();
+    ClusterArrive();
+    ClusterWait();
+    const float2 block =
+        of_blocks[exchange][static_cast<int>(threadIdx.x) % blocks];
+    all = JoinLanes({block.x, block.y}, blocks);
+    exchange ^= 1;
+    if (is_first) p.losses[row] = LossOf(all, target_logit);
+    if (out == nullptr) continue;
+    const float factor =
+        expf(largest - Shift(all.largest)) * (p.grad_scale / all.sum);
+    const float at_target = AtTarget(p, all, target_logit);
+    const int at = target - 4 * begin;  // its place in this part of the row
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int i = v * kThreads + static_cast<int>(threadIdx.x);
+      if (i >= count) break;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        x[v][k] = 4 * i + k == at ? at_target : x[v][k] * factor;
+      }
+      StoreVector(x[v], out + 4 * i);
+    }
   }
 }
 
@@ -200,7 +211,7 @@ __global__ void __launch_bounds__(kThreads)
                             ? nullptr
                             : static_cast<Gradient*>(p.dlogits) + row * p.vocab;
   if (kind != RowKind::kUsual) {
-    const float value = kind == RowKind::kIgnored ? 0.0f : NAN;
+    const float value = ValueOf(kind);
     if (threadIdx.x == 0) p.losses[row] = value;
     for (int64_t i = threadIdx.x; out != nullptr && i < p.vocab;
          i += kThreads) {
@@ -228,7 +239,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) mine.sum += expf(x[k] - shift);
   }
-  const Normaliser all = JoinBlock(mine, of_warps);
+  const Normaliser all = JoinWarps(JoinLanes(mine, 32), of_warps);
   if (threadIdx.x == 0) p.losses[row] = LossOf(all, target_logit);
   if (out == nullptr) return;
   const float scale = p.grad_scale / all.sum;
@@ -241,6 +252,51 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// A launch of clusters of so many blocks, each with room for its part of a row.
+struct ClusterLaunch {
+  ClusterLaunch(const CrossEntropyProblem& p, int blocks, cudaStream_t stream) {
+    const int64_t vectors = (p.vocab / 4 + blocks - 1) / blocks;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+    attribute.val.clusterDim.y = 1;
+    attribute.val.clusterDim.z = 1;
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = static_cast<size_t>(vectors) * 16;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  ClusterLaunch(const ClusterLaunch&) = delete;
+  ClusterLaunch& operator=(const ClusterLaunch&) = delete;
+
+  cudaLaunchAttribute attribute = {};
+  cudaLaunchConfig_t config = {};
+};
+
+// How many clusters run at once, where each block has as much memory as it can
+// want; found once.
+template <typename Gradient>
+cudaError_t ResidentClusters(const CrossEntropyProblem& p, int blocks,
+                             int* clusters) {
+  static std::atomic<int> found[kMaxBlocks + 1];
+  *clusters = found[blocks].load(std::memory_order_relaxed);
+  if (*clusters > 0) return cudaSuccess;
+  constexpr int kBytes = kThreads * kVectors * 16;
+  cudaError_t error =
+      cudaFuncSetAttribute(&ResidentKernel<Gradient>,
+                           cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  if (error != cudaSuccess) return error;
+  ClusterLaunch launch(p, blocks, nullptr);
+  launch.config.dynamicSmemBytes = kBytes;
+  error = cudaOccupancyMaxActiveClusters(clusters, &ResidentKernel<Gradient>,
+                                         &launch.config);
+  if (error != cudaSuccess) return error;
+  *clusters = std::max(*clusters, 1);
+  found[blocks].store(*clusters, std::memory_order_relaxed);
+  return cudaSuccess;
+}
+
 template <typename Gradient>
 cudaError_t Launch(const CrossEntropyProblem& p, const CrossEntropyPlan& plan,
                    cudaStream_t stream) {
@@ -249,19 +305,14 @@ cudaError_t Launch(const CrossEntropyProblem& p, const CrossEntropyPlan& plan,
         <<<static_cast<unsigned>(p.rows), kThreads, 0, stream>>>(p);
     return cudaGetLastError();
   }
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(plan.blocks);
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(p.rows * plan.blocks));
-  config.blockDim = dim3(kThreads);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  const cudaError_t error =
-      cudaLaunchKernelEx(&config, &ResidentKernel<Gradient>, p, plan.blocks);
+  int clusters = 0;
+  cudaError_t error = ResidentClusters<Gradient>(p, plan.blocks, &clusters);
+  if (error != cudaSuccess) return error;
+  ClusterLaunch launch(p, plan.blocks, stream);
+  launch.config.gridDim.x *=
+      static_cast<unsigned>(EvenBlocks(p.rows, clusters));
+  error = cudaLaunchKernelEx(&launch.config, &ResidentKernel<Gradient>, p,
+                             plan.blocks);
   return error != cudaSuccess ? error : cudaGetLastError();
 }
 

@@ -28,9 +28,9 @@ struct CrossEntropyProblem {
   void* dlogits;  // null: none; may be logits
 };
 
-// Launch numbers. The row stays in the registers of a cluster of blocks, so
-// that it is read once; where it is too long or no whole aligned vectors, one
-// block reads it twice.
+// Launch numbers. A row stays in the registers of a cluster of blocks, so that
+// it is read once; where it is too long or no whole aligned vectors, one block
+// reads it twice.
 struct CrossEntropyPlan {
   int blocks = 0;  // of a row; 0: one, which reads it twice
   int threads = 512;

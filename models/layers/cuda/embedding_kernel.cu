@@ -102,9 +102,55 @@ __device__ int ListTokens(const int32_t* ids, int64_t base, int64_t end,
 
 // kCount columns from a place that is aligned for them, as they are stored.
 template <typename T, int kCount>
-struct alignas(std::min<int>(sizeof(T) * kCount, 16)) Columns {
-  T values[kCount];
+struct alignas(16) Columns {
+  uint32_t words[kCount * static_cast<int>(sizeof(T)) / 4];
 };
+template <typename T>
+struct Columns<T, 1> {
+  T value;
+};
+
+template <typename T, int kCount>
+__device__ __forceinline__ void UnpackColumns(const Columns<T, kCount>& in,
+                                              float (&out)[kCount]) {
+  if constexpr (kCount == 1) {
+    out[0] = ToFloat(in.value);
+  } else {
+    constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+#pragma unroll
+    for (int i = 0; i < kCount / kPerWord; ++i) {
+      float8::internal::UnpackWord<T>(in.words[i], out + i * kPerWord);
+    }
+  }
+}
+
+template <typename T, int kCount>
+__device__ __forceinline__ Columns<T, kCount> PackColumns(
+    const float (&x)[kCount]) {
+  Columns<T, kCount> out;
+  if constexpr (kCount == 1) {
+    Narrow(x[0], &out.value);
+  } else if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      out.words[i] = PackPair(x[2 * i], x[2 * i + 1]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) out.words[i] = __float_as_uint(x[i]);
+  }
+  return out;
+}
+
+// sums[c] += the columns of a row
+template <typename T, int kCount>
+__device__ __forceinline__ void AddColumns(const Columns<T, kCount>& row,
+                                           float (&sums)[kCount]) {
+  float values[kCount];
+  UnpackColumns(row, values);
+#pragma unroll
+  for (int c = 0; c < kCount; ++c) sums[c] = __fadd_rn(sums[c], values[c]);
+}
 
 template <typename Dx, typename Dtable, int kColumns>
 __global__ void __launch_bounds__(kThreads, 8)
@@ -114,25 +160,27 @@ __global__ void __launch_bounds__(kThreads, 8)
   __shared__ int list[kTokens];
   __shared__ int found;
   const int64_t first = blockIdx.x;
-  const int32_t id = p.ids[first];
-  if (id < 0 || id >= p.vocab || p.places[id] != first) return;
-  const int64_t end = p.tokens - p.places[p.vocab + id];
   const int64_t column =
       (static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x) * kColumns;
   const bool active = column < p.hidden;
   using In = Columns<Dx, kColumns>;
   using Out = Columns<Dtable, kColumns>;
   const Dx* const dx = static_cast<const Dx*>(p.dx) + column;
+  const int32_t id = p.ids[first];
+  // Loaded while the id is on its way, though not all of the blocks use it.
+  In row = {};
+  if (active) row = *reinterpret_cast<const In*>(dx + first * p.hidden);
+  if (id < 0 || id >= p.vocab) return;
+  const uint32_t of_first = p.places[id];
+  const uint32_t after_last = p.places[p.vocab + id];
+  if (of_first != first) return;
+  const int64_t end = p.tokens - after_last;
   auto* const out = reinterpret_cast<Out*>(static_cast<Dtable*>(p.dtable) +
                                            id * p.hidden + column);
   float sums[kColumns] = {};
   if (active) {
-    const Out old = *out;
-    const In row = *reinterpret_cast<const In*>(dx + first * p.hidden);
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      sums[c] = __fadd_rn(ToFloat(old.values[c]), ToFloat(row.values[c]));
-    }
+    UnpackColumns(*out, sums);
+    AddColumns(row, sums);
   }
   for (int64_t base = first + 1; base < end; base += kTokens) {
     const int count = ListTokens(p.ids, base, end, id, words, list, &found);
@@ -147,19 +195,11 @@ __global__ void __launch_bounds__(kThreads, 8)
       }
 #pragma unroll
       for (int k = 0; k < kAhead; ++k) {
-        if (n + k >= count) break;
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-          sums[c] = __fadd_rn(sums[c], ToFloat(rows[k].values[c]));
-        }
+        if (n + k < count) AddColumns(rows[k], sums);
       }
     }
   }
-  if (!active) return;
-  Out sum;
-#pragma unroll
-  for (int c = 0; c < kColumns; ++c) Narrow(sums[c], &sum.values[c]);
-  *out = sum;
+  if (active) *out = PackColumns<Dtable, kColumns>(sums);
 }
 
 template <typename Dx, typename Dtable>
