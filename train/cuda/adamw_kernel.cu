@@ -21,7 +21,6 @@ using float8::internal::AbsBits;
 using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256;
-constexpr int kRounds = 4;  // vectors of a thread
 constexpr int kMinBlocks = 4;
 
 struct Entry {
@@ -208,11 +207,16 @@ inline constexpr int kPerVectorOf = sizeof(Master) == 2 && sizeof(Moment) == 2
                                         ? 8
                                         : 4;
 
+// Elements of a block: a thread has twice as many vectors where they are twice
+// as much work.
+template <int kPer>
+inline constexpr int64_t kPieceOf = int64_t{kThreads} * (kPer == 8 ? 64 : 16);
+
 template <typename Master, typename Gradient, typename Moment>
 __global__ void __launch_bounds__(kThreads, kMinBlocks)
     AdamWKernel(const __grid_constant__ Table table) {
   constexpr int kPer = kPerVectorOf<Master, Moment>;
-  constexpr int64_t kPiece = int64_t{kThreads} * kRounds * kPer;
+  constexpr int64_t kPiece = kPieceOf<kPer>;
   __shared__ unsigned shared[32];
   const Entry& entry =
       table.entries[FindTensor(table.entries, table.count, blockIdx.x)];
@@ -254,7 +258,7 @@ template <typename Master, typename Gradient, typename Moment>
 cudaError_t Launch(const AdamWNumbers& numbers, const AdamWTensor* tensors,
                    int64_t count, cudaStream_t stream) {
   constexpr int kPer = kPerVectorOf<Master, Moment>;
-  constexpr int64_t kPiece = int64_t{kThreads} * kRounds * kPer;
+  constexpr int64_t kPiece = kPieceOf<kPer>;
   Table table;
   table.numbers = {numbers, 1.0f / numbers.sqrt_bias2, IsUsual(numbers),
                    PhiloxKeysOf(numbers.seed)};
