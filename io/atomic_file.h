@@ -2,10 +2,11 @@
 
 // Writes files that are either whole or not there.
 //
-// Bytes go to PATH.tmp in the same folder; Commit syncs them to the disk,
-// renames, and syncs the folder. Whatever fails, PATH keeps its old contents
-// and PATH.tmp is removed; a kill may leave PATH.tmp, which the next write
-// replaces. One writer a path at a time.
+// Bytes go to a new file PATH.XXXXXX.tmp in the same folder, of a name that
+// nothing had; Commit syncs them to the disk, renames, and syncs the folder.
+// Whatever fails, PATH keeps its old contents and the new file is removed; a
+// kill may leave it (WithoutTemporary knows its name). Of several writers of a
+// path the last to commit wins.
 //
 // Errors name the path: NotFound for a missing folder, PermissionDenied,
 // ResourceExhausted for a full disk, else what errno says.
@@ -37,11 +38,12 @@ class AtomicFile {
   absl::Status Commit();
 
  private:
-  AtomicFile(const std::string& path, int fd) : path_(path), fd_(fd) {}
-  std::string TemporaryPath() const { return path_ + ".tmp"; }
+  AtomicFile(const std::string& path, const std::string& temporary, int fd)
+      : path_(path), temporary_(temporary), fd_(fd) {}
   absl::Status Fail(int error, absl::string_view action);
 
   std::string path_;
+  std::string temporary_;
   int fd_ = -1;
   absl::Status status_;
 };
@@ -49,6 +51,9 @@ class AtomicFile {
 // Creates or replaces the file. What is a device or a pipe (/dev/stdout) is
 // written to, which no rename does; AtomicFile refuses it.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
+
+// NAME of "NAME.XXXXXX.tmp", what a killed write leaves; else `name` itself.
+absl::string_view WithoutTemporary(absl::string_view name);
 
 // Makes renames inside the folder survive a loss of power.
 absl::Status SyncFolder(const std::string& folder);

@@ -2,10 +2,12 @@
 #include "io/atomic_file.h"
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
 
 #include "io/file.h"
@@ -48,29 +50,86 @@ TEST(AtomicFileTest, NothingShowsBeforeTheCommit) {
   EXPECT_THAT(folder.List(), ElementsAre("a"));
 }
 
-TEST(AtomicFileTest, AFullDiskIsNamedAndLeavesTheOldFile) {
+// No file of the process grows beyond some bytes: as on a disk that is full.
+class SmallFiles {
+ public:
+  SmallFiles() {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small = {1000, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(AtomicFileTest, AFileThatCannotGrowIsNamedAndLeavesTheOldOne) {
   const TempFolder folder;
   const std::string path = folder.Join("a");
   ASSERT_THAT(WriteFile(path, "old"), IsOk());
-  // The temporary file is opened through the link: a device that is full.
-  ASSERT_EQ(symlink("/dev/full", folder.Join("a.tmp").c_str()), 0);
+  const std::string large(5000, 'x');
   OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(path));
-  const auto full =
-      StatusIs(absl::StatusCode::kResourceExhausted,
-               AllOf(HasSubstr(path), HasSubstr("No space left")));
-  EXPECT_THAT(file.Write("new", 3), full);
+  EXPECT_EQ(folder.List().size(), 2u);
+  const auto full = StatusIs(absl::StatusCode::kOutOfRange,
+                             AllOf(HasSubstr(path), HasSubstr("too large")));
+  {
+    const SmallFiles scope;
+    EXPECT_THAT(file.Write(large.data(), large.size()), full);
+  }
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
   EXPECT_THAT(file.Write("new", 3), full);
   EXPECT_THAT(file.Commit(), full);
   EXPECT_EQ(ReadFile(path).value(), "old");
   EXPECT_THAT(folder.List(), ElementsAre("a"));
 }
 
-TEST(AtomicFileTest, AStaleTemporaryFileIsReplaced) {
+// Whatever has such a name is its owner's.
+TEST(AtomicFileTest, OthersFilesStay) {
   const TempFolder folder;
-  ASSERT_THAT(WriteFile(folder.Join("a.tmp"), "left by a kill"), IsOk());
-  ASSERT_THAT(WriteFile(folder.Join("a"), "b"), IsOk());
-  EXPECT_EQ(ReadFile(folder.Join("a")).value(), "b");
+  ASSERT_THAT(WriteFile(folder.Join("a.tmp"), "mine"), IsOk());
+  ASSERT_EQ(symlink("/dev/full", folder.Join("b.tmp").c_str()), 0);
+  ASSERT_THAT(WriteFile(folder.Join("a"), "a"), IsOk());
+  ASSERT_THAT(WriteFile(folder.Join("b"), "b"), IsOk());
+  EXPECT_THAT(AtomicFile::Create(folder.Join("a")).status(), IsOk());
+  EXPECT_EQ(ReadFile(folder.Join("a.tmp")).value(), "mine");
+  EXPECT_EQ(ReadFile(folder.Join("a")).value(), "a");
+  EXPECT_THAT(folder.List(), ElementsAre("a", "a.tmp", "b", "b.tmp"));
+}
+
+TEST(AtomicFileTest, TwoWritersAtOnce) {
+  const TempFolder folder;
+  const std::string path = folder.Join("a");
+  OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile first, AtomicFile::Create(path));
+  OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile second, AtomicFile::Create(path));
+  ASSERT_THAT(first.Write("first", 5), IsOk());
+  ASSERT_THAT(second.Write("second", 6), IsOk());
+  ASSERT_THAT(second.Commit(), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "second");
+  ASSERT_THAT(first.Commit(), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "first");
   EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, TemporaryNames) {
+  const TempFolder folder;
+  for (const std::string& name :
+       {std::string("a.json"), std::string(255, 'n'), std::string(244, 'n')}) {
+    OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file,
+                               AtomicFile::Create(folder.Join(name)));
+    ASSERT_EQ(folder.List().size(), 1u);
+    EXPECT_EQ(WithoutTemporary(folder.List()[0]), name.substr(0, 244));
+  }
+  EXPECT_THAT(WriteFile(folder.Join(std::string(255, 'n')), "x"), IsOk());
+  EXPECT_EQ(folder.List().size(), 1u);
+  EXPECT_FALSE(AtomicFile::Create(folder.Join(std::string(256, 'n'))).ok());
+  EXPECT_EQ(folder.List().size(), 1u);
+  EXPECT_EQ(WithoutTemporary("a.b.1a2b3c.tmp"), "a.b");
+  for (const char* name : {"", "a", "a.tmp", "a.1a2b3c", ".1a2b3c.tmp",
+                           "a.1a2b3.tmp", "a.1A2b3c.tmp", "1a2b3c.tmp"}) {
+    EXPECT_EQ(WithoutTemporary(name), name);
+  }
 }
 
 TEST(AtomicFileTest, CannotReplaceAFolder) {
@@ -175,8 +234,6 @@ TEST(AtomicFileTest, ADeviceStaysOne) {
   EXPECT_THAT(
       AtomicFile::Create("/dev/null").status(),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/dev/null")));
-  EXPECT_FALSE(ReadFile("/dev/null.tmp").ok());
-  EXPECT_FALSE(ReadFile("/dev/full.tmp").ok());
 }
 
 }  // namespace

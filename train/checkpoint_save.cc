@@ -62,7 +62,7 @@ absl::Status Check(const Checkpoint& checkpoint) {
 }
 
 bool IsOurs(absl::string_view name) {
-  absl::ConsumeSuffix(&name, ".tmp");
+  name = io::WithoutTemporary(name);
   return name == internal::kManifest || absl::EndsWith(name, ".safetensors");
 }
 
