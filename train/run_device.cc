@@ -3,6 +3,7 @@
 #include "train/run_device.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/available_memory.h"
 #include "base/device_runtime.h"
 #include "base/status_macros.h"
 #include "float8/gemm_algorithms.h"

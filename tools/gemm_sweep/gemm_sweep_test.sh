@@ -115,6 +115,11 @@ refuses 1 'mine.csv:1: not a file of gemm_sweep' mine.csv --shapes=8x8x8
 printf '%s\nCPU,1,2\n' $header >ragged.csv
 refuses 1 'ragged.csv:2: 3 fields, the header has 11' ragged.csv --shapes=8x8x8
 
+# A product that no machine holds is a row that says so, and the sweep goes on.
+says 'measured 2, refused 2,' huge.csv --shapes=1048576x1048576x1048576,8x8x8 --modes=bf16,tensor
+grep -Eq '^CPU,1048576,1048576,1048576,bf16,none,f32,,,,"?needs 19791209299968 bytes, [0-9]+ are available"?$' huge.csv ||
+  fail "the row of a huge product: $(grep 1048576 huge.csv)"
+
 # A full disk: no success, and a later run repairs.
 # shellcheck disable=SC2086
 (trap '' XFSZ && ulimit -f 1 && exec "$sweep" $quick full.csv --shapes=sweep --min_size=8 --max_size=16) >out 2>err

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/available_memory.h"
 #include "base/event.h"
 #include "base/float16.h"
 #include "base/graph.h"
@@ -243,10 +245,40 @@ absl::StatusOr<MeasuredGemm> MeasureOnGpu(const Stream& stream,
 
 }  // namespace
 
+namespace {
+
+// Of the operands and the result, and what the CPU makes of them: operands
+// widened to f32, f32 sums. Scales are too few to matter.
+double CpuBytes(const Recipe& recipe, const GemmCase& gemm, DType out) {
+  const double m = static_cast<double>(gemm.m);
+  const double k = static_cast<double>(gemm.k);
+  const double n = static_cast<double>(gemm.n);
+  const double wider = recipe.dtype == DType::kF32 ? 0 : 4;
+  const double sums = out == DType::kF32 ? 0 : 4;
+  return (m * k + k * n) * (SizeOf(recipe.dtype) + wider) +
+         m * n * (SizeOf(out) + sums);
+}
+
+// The system gives a process more than there is and kills it later; a GPU
+// refuses by itself.
+absl::Status CheckMemory(const Stream& stream, const Recipe& recipe,
+                         const GemmCase& gemm, DType out) {
+  if (stream.device().kind != DeviceKind::kCpu) return absl::OkStatus();
+  const absl::StatusOr<double> available = AvailableMemory();
+  const double needed = CpuBytes(recipe, gemm, out);
+  // Not every system says.
+  if (!available.ok() || needed <= *available) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "needs %.0f bytes, %.0f are available", needed, *available));
+}
+
+}  // namespace
+
 absl::StatusOr<MeasuredGemm> MeasureGemm(const Stream& stream,
                                          const GemmCase& gemm,
                                          const MeasureOptions& options) {
   const Recipe recipe = RecipeOf(gemm.mode);
+  OCTET_RETURN_IF_ERROR(CheckMemory(stream, recipe, gemm, options.out));
   OCTET_ASSIGN_OR_RETURN(
       const float8::Quantized x,
       Operand(stream, recipe, recipe.x, gemm.m, gemm.k, /*seed=*/1));

@@ -47,7 +47,8 @@ absl::StatusOr<std::vector<double>> TimeInTurns(
     const std::vector<std::function<absl::Status()>>& works, double seconds);
 
 // Unimplemented or InvalidArgument: the device does not multiply these;
-// ResourceExhausted: memory.
+// ResourceExhausted: memory, on the CPU before any is taken, with the bytes
+// that are needed and those that are available.
 absl::StatusOr<MeasuredGemm> MeasureGemm(const Stream& stream,
                                          const GemmCase& gemm,
                                          const MeasureOptions& options);

@@ -60,11 +60,6 @@ std::string DescribeKeep(const std::vector<models::Keep>& keep);
 absl::StatusOr<models::LlamaOptions> MakeLlamaOptions(const JobConfig& job,
                                                       const MemoryPlan& plan);
 
-// MemAvailable of /proc/meminfo, or the limit of this process's control group
-// where that is lower. `root` stands before the paths, for tests. NotFound
-// where no such file can be read.
-absl::StatusOr<double> AvailableMemory(absl::string_view root = "");
-
 // "6.10 GiB (weights and optimizer 5.50, float8 weights 0.50, activations
 // 0.10), has 23.4 GiB; keeps all activations"; ResourceExhausted, with both
 // numbers and what to change, if they do not fit.
