@@ -191,8 +191,9 @@ TEST_F(CheckpointTest, OlderInterruptedSavesAreSwept) {
   for (const char* name : {"step-3.tmp", "step-4.tmp", "step-70.tmp"}) {
     ASSERT_EQ(mkdir(folder_.Join(name).c_str(), 0777), 0);
   }
-  ASSERT_THAT(io::WriteFile(folder_.Join("step-3.tmp/manifest.json.1a2b3c.tmp"), ""),
-              IsOk());
+  ASSERT_THAT(
+      io::WriteFile(folder_.Join("step-3.tmp/manifest.json.1a2b3c.tmp"), ""),
+      IsOk());
   ASSERT_THAT(io::WriteFile(folder_.Join("step-4.tmp/mine"), ""), IsOk());
   Save(50);
   EXPECT_THAT(folder_.List(),
