@@ -57,17 +57,12 @@ absl::Status LaunchCast(const CastQueue& queue, const CastForm& form,
   if (p.in.rows == 0 || p.in.cols == 0) {
     return CastEmpty(queue, form, p, column_sum);
   }
-  CastProblem problem = p;
-  if (form.plan.granularity == Granularity::kBlock1x128 &&
-      p.scale.source != ScaleSource::kScale) {
-    problem.strip = StripOf(p.in, queue.device());
-  }
   const Fp8 format = Fp8Of(form.plan.dtype);
   const bool in_order = form.plan.granularity == Granularity::kTensor &&
                         p.transposed == nullptr && column_sum.empty();
   OCTET_RETURN_IF_ERROR(queue.Done(
-      in_order ? LaunchCastFlat(problem, format, queue.native())
-               : LaunchCastTiles(problem, format, KindOf(form.plan.granularity),
+      in_order ? LaunchCastFlat(p, format, queue.native())
+               : LaunchCastTiles(p, format, KindOf(form.plan.granularity),
                                  queue.native()),
       "cast"));
   if (column_sum.empty()) return absl::OkStatus();
@@ -150,14 +145,14 @@ absl::Status CastRowsAndColumns(const CastQueue& queue, const CastForm& rows,
   const Fp8 format = Fp8Of(rows.plan.dtype);
   const int64_t parts = AmaxOfRowsAndColumnsLaunch(p.in, queue.device()).splits;
   OCTET_ASSIGN_OR_RETURN(
-      float* const row_amax,
-      queue.Floats(p.in.rows + RoundUp(p.in.cols, 4) + parts * p.in.cols));
+      float* const partial,
+      queue.Floats(parts * p.in.cols + p.in.rows + p.in.cols));
+  float* const row_amax = partial + parts * p.in.cols;
   float* const column_amax = row_amax + p.in.rows;
-  OCTET_RETURN_IF_ERROR(
-      queue.Done(LaunchAmaxOfRowsAndColumns(p.in, row_amax, column_amax,
-                                            column_amax + p.in.cols,
-                                            queue.device(), queue.native()),
-                 "amax of rows and columns"));
+  OCTET_RETURN_IF_ERROR(queue.Done(
+      LaunchAmaxOfRowsAndColumns(p.in, row_amax, column_amax, partial,
+                                 queue.device(), queue.native()),
+      "amax of rows and columns"));
   p.scale.source = second.scale.source = ScaleSource::kAmax;
   p.scale.from = row_amax;
   second.scale.from = column_amax;
@@ -185,7 +180,6 @@ absl::StatusOr<bool> CastAsPair(const CastQueue& queue, const TensorView& in,
       rows.plan.dtype == columns.plan.dtype) {
     p.transposed = second.transposed;
     p.transposed_scale = second.scale;
-    p.strip = StripOf(p.in, queue.device());
     OCTET_RETURN_IF_ERROR(
         queue.Done(LaunchCastTiles(p, Fp8Of(rows.plan.dtype),
                                    ScaleKind::kRowAndColumn, queue.native()),

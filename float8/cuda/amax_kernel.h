@@ -73,7 +73,7 @@ cudaError_t LaunchAmaxOfTensor(const AmaxProblem& problem, int device,
 
 // Of every row and every column, from one read, where it fits: rows of aligned
 // vectors that a block can hold. `partial` has AmaxOfRowsAndColumnsLaunch(...)
-// .splits * cols floats.
+// .splits * cols floats, at a multiple of 16 bytes.
 bool AmaxOfRowsAndColumnsFits(const MatrixIn& in);
 AmaxLaunch AmaxOfRowsAndColumnsLaunch(const MatrixIn& in, int device);
 cudaError_t LaunchAmaxOfRowsAndColumns(const MatrixIn& in, float* row_amax,

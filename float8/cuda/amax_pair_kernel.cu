@@ -93,28 +93,27 @@ __global__ __launch_bounds__(kMaxThreads) void AmaxOfRowsAndColumnsKernel(
     }
   }
   asm volatile("cp.async.wait_all;" ::: "memory");
+  // The groups meet in the slots of the first stage, which all are done with.
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) own[k * threads] = largest[k];
   __syncthreads();
-  // The groups meet one after the other; the first one ends with all maxima.
-  for (int group = blockDim.y - 1; group >= 0; --group) {
-    if (threadIdx.y == group) {
-#pragma unroll
-      for (int k = 0; k < kVectors; ++k) {
-        uint4* const slot = slots + threadIdx.x + k * blockDim.x;
-        if (group + 1 < blockDim.y) RaiseWords<T>(*slot, &largest[k]);
-        if (group > 0) *slot = largest[k];
-      }
+  const int vectors = kVectors * blockDim.x;
+  for (int i = threadIdx.y * blockDim.x + threadIdx.x; i < vectors;
+       i += threads) {
+    if (i * kPer >= cols) break;
+    const uint4* const slot = slots + i / blockDim.x * threads + i % blockDim.x;
+    uint4 most = slot[0];
+    for (int group = 1; group < blockDim.y; ++group) {
+      RaiseWords<T>(slot[group * blockDim.x], &most);
     }
-    __syncthreads();
-  }
-  if (threadIdx.y != 0) return;
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
-    const int at = (threadIdx.x + k * blockDim.x) * kPer;
-    if (at >= cols) continue;
     float x[kPer];
-    Unpack<T>(largest[k], x);
+    Unpack<T>(most, x);
+    float* const to = partial + blockIdx.x * cols + i * kPer;
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) partial[blockIdx.x * cols + at + i] = x[i];
+    for (int k = 0; k < kPer; k += 4) {
+      *reinterpret_cast<float4*>(to + k) =
+          make_float4(x[k], x[k + 1], x[k + 2], x[k + 3]);
+    }
   }
 }
 

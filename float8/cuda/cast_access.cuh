@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which widths a problem's pointers and strides allow (host code).
+// Which widths a problem's pointers and strides allow, and launches of kernels
+// whose blocks take a tile each (host code).
 #ifndef OCTET_FLOAT8_CUDA_CAST_ACCESS_CUH_
 #define OCTET_FLOAT8_CUDA_CAST_ACCESS_CUH_
 
@@ -28,6 +29,28 @@ inline CastAccess AccessOf(const CastProblem& p) {
 inline bool IsAligned(const CastAccess& access) {
   return access.in_vectors && access.data_vectors &&
          access.transposed_bytes == 16;
+}
+
+// Shared memory that a tile of T comes by, in kernels of aligned problems.
+template <typename T>
+int SlotBytes(bool aligned) {
+  return aligned ? kTile * kTile * static_cast<int>(sizeof(T)) : 0;
+}
+
+// `bytes`: of shared memory that the launch adds; the SM is to have as much of
+// it as it can.
+template <typename... Params, typename... Args>
+cudaError_t LaunchTiles(void (*kernel)(Params...), int bytes, int64_t blocks,
+                        cudaStream_t stream, const Args&... args) {
+  const void* const code = reinterpret_cast<const void*>(kernel);
+  cudaError_t error = cudaFuncSetAttribute(
+      code, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error != cudaSuccess) return error;
+  error =
+      cudaFuncSetAttribute(code, cudaFuncAttributePreferredSharedMemoryCarveout,
+                           cudaSharedmemCarveoutMaxShared);
+  if (error != cudaSuccess) return error;
+  return LaunchDependent(kernel, blocks, kTileThreads, bytes, stream, args...);
 }
 
 }  // namespace octet::float8::internal

@@ -12,24 +12,19 @@
 namespace octet::float8::internal {
 namespace {
 
-// Blocks on a multiprocessor: registers for as many, and loads of 64 KB or more
-// in flight.
-template <typename T, ScaleKind kKind>
-inline constexpr int kBlocksPerSm =
-    sizeof(T) == 4 || kKind == ScaleKind::kRowAndColumn ? 2 : 4;
-
 template <typename T, Fp8 kFormat, ScaleKind kKind, bool kAligned>
 __global__ __launch_bounds__(
     kTileThreads,
     kAligned
-        ? kBlocksPerSm<T, kKind>
+        ? kCastBlocksPerSm<T>
         : 1) void CastTilesKernel(const __grid_constant__ CastProblem p,
                                   const __grid_constant__ CastAccess access) {
-  __shared__ CastShared shared;
+  extern __shared__ uint4 slots[];
+  __shared__ CastShared<T> shared;
   AwaitPredecessor();
   if (IsClosed(p.gate)) return;
-  const unsigned block = p.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  CastStrip<T, kFormat, kKind, kAligned>(p, access, block, shared);
+  CastBlock<T, kFormat, kKind, kAligned>(p, access, blockIdx.x, gridDim.x,
+                                         slots, shared);
 }
 
 template <ScaleKind kKind>
@@ -38,11 +33,12 @@ cudaError_t LaunchKind(const CastProblem& p, Fp8 format, cudaStream_t stream) {
   const CastAccess access = AccessOf(p);
   return ForTypeAndFormat(p.in.type, format, [&](auto tag, auto constant) {
     using T = typename decltype(tag)::type;
-    const auto kernel = IsAligned(access)
-                            ? &CastTilesKernel<T, constant.value, kKind, true>
-                            : &CastTilesKernel<T, constant.value, kKind, false>;
-    return LaunchDependent(kernel, launch.blocks, launch.threads_x, 0, stream,
-                           p, access);
+    constexpr Fp8 kFormat = constant.value;
+    const bool aligned = IsAligned(access);
+    const auto kernel = aligned ? &CastTilesKernel<T, kFormat, kKind, true>
+                                : &CastTilesKernel<T, kFormat, kKind, false>;
+    return LaunchTiles(kernel, SlotBytes<T>(aligned), launch.blocks, stream, p,
+                       access);
   });
 }
 
@@ -76,7 +72,8 @@ __global__ void SettleScalesKernel(const __grid_constant__ ScaleTarget target,
   AwaitPredecessor();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= rows * cols) return;
-  Settle<kFormat>(target, i / cols, i % cols, 0u, true);
+  Settle<kFormat>(target, i / cols, i % cols,
+                  GivenOf(target, i / cols, i % cols), 0u, true);
   if (target.seen_amax != nullptr) {
     target.seen_amax[OffsetOf(target.scale, i / cols, i % cols)] = 0.0f;
   }
@@ -89,19 +86,9 @@ std::string CastLaunch::ToString() const {
          " x " + std::to_string(threads_y) + " threads";
 }
 
-unsigned StripOf(const MatrixIn& in, int device) {
-  const int64_t enough = 7 * MultiprocessorsOf(device) / 2;
-  unsigned strip = kMaxStrip;
-  while (strip > 1 &&
-         Tiles(in.rows) * CeilDiv(Tiles(in.cols), strip) < enough) {
-    strip /= 2;
-  }
-  return strip;
-}
-
 CastLaunch CastTilesLaunch(const CastProblem& p) {
   CastLaunch launch;
-  launch.blocks = Tiles(p.in.rows) * CeilDiv(Tiles(p.in.cols), p.strip);
+  launch.blocks = Tiles(p.in.rows) * Tiles(p.in.cols);
   launch.threads_x = kTileThreads;
   return launch;
 }

@@ -64,9 +64,6 @@ struct CastProblem {
   ScaleTarget transposed_scale;      // of kRowAndColumn's transposed bytes
   float* column_partials = nullptr;  // [row tiles, cols]: sums; null: none
   CastGate gate;
-  // Tiles that a block of kRow and kRowAndColumn takes in a row: 1 to 8, more
-  // than 1 only where the kernel makes scales of 1x128. See StripOf.
-  unsigned strip = 1;
   bool reversed = false;  // from the end: what an amax before it read last
 };
 
@@ -82,8 +79,6 @@ struct CastLaunch {
 cudaError_t LaunchCastTiles(const CastProblem& problem, Fp8 format,
                             ScaleKind kind, cudaStream_t stream);
 CastLaunch CastTilesLaunch(const CastProblem& problem);
-// Long strips merge writes of scales, but there must be work for all.
-unsigned StripOf(const MatrixIn& in, int device);
 
 // Row-major bytes, one scale for all: memory in order. Source kTile only for
 // matrices of at most FlatElements(type) elements.

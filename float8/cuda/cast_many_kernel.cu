@@ -17,11 +17,10 @@ struct Table {
 template <typename T, Fp8 kFormat, bool kAligned>
 __global__ __launch_bounds__(
     kTileThreads,
-    !kAligned ? 1
-    : sizeof(T) == 4
-        ? 2
-        : 4) void CastManyKernel(const __grid_constant__ Table table) {
-  __shared__ CastShared shared;
+    kAligned ? kCastBlocksPerSm<T>
+             : 1) void CastManyKernel(const __grid_constant__ Table table) {
+  extern __shared__ uint4 slots[];
+  __shared__ CastShared<T> shared;
   AwaitPredecessor();
   // From the end: what the amax before it read last may still be in the cache.
   const int64_t block = gridDim.x - 1 - blockIdx.x;
@@ -34,9 +33,11 @@ __global__ __launch_bounds__(
       high = middle - 1;
     }
   }
-  CastStrip<T, kFormat, ScaleKind::kTile, kAligned>(
+  const int64_t first = table.of.first[low];
+  CastBlock<T, kFormat, ScaleKind::kTile, kAligned>(
       table.of.problems[low], table.access[low],
-      static_cast<unsigned>(block - table.of.first[low]), shared);
+      static_cast<unsigned>(block - first),
+      static_cast<unsigned>(table.of.first[low + 1] - first), slots, shared);
 }
 
 }  // namespace
@@ -58,8 +59,8 @@ cudaError_t LaunchCastMany(const CastProblems& problems, ElementType type,
     using T = typename decltype(tag)::type;
     const auto kernel = aligned ? &CastManyKernel<T, constant.value, true>
                                 : &CastManyKernel<T, constant.value, false>;
-    return LaunchDependent(kernel, problems.first[problems.count], kTileThreads,
-                           0, stream, table);
+    return LaunchTiles(kernel, SlotBytes<T>(aligned),
+                       problems.first[problems.count], stream, table);
   });
 }
 

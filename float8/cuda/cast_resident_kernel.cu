@@ -68,28 +68,6 @@ __device__ __forceinline__ uint4* StashOf(uint4* stash, int i) {
   return stash + (i * TileMap<T>::kRows) * kTileThreads + threadIdx.x;
 }
 
-template <typename T>
-__device__ __forceinline__ void LoadToStash(const MatrixIn& in,
-                                            const TilePlace& place,
-                                            uint4* stash) {
-  using Map = TileMap<T>;
-  const int row = Map::Row(), col = Map::Col();
-  const T* from = static_cast<const T*>(in.data) +
-                  (place.row * kTile + row) * in.cols + place.col * kTile + col;
-#pragma unroll
-  for (int i = 0; i < Map::kRows; ++i) {
-    uint4* const to = stash + i * kTileThreads;
-    if (col < place.cols && row + i < place.rows) {
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                       static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                   "l"(from + i * in.cols)
-                   : "memory");
-    } else {
-      *to = make_uint4(0, 0, 0, 0);
-    }
-  }
-}
-
 template <TileAccess kAccess, typename T>
 __device__ __forceinline__ void StoreTile(const CastProblem& p,
                                           const TilePlace& place,
@@ -124,7 +102,6 @@ __global__ __launch_bounds__(
     kTileThreads,
     kBlocksPerSm) void CastResidentKernel(const __grid_constant__ CastProblem p,
                                           uint32_t* counters) {
-  using Map = TileMap<T>;
   extern __shared__ uint4 stash[];
   __shared__ uint4 transposed[kTile * kTile / 16];
   __shared__ unsigned maxima[32];
@@ -137,30 +114,25 @@ __global__ __launch_bounds__(
     return PlaceOf(tile / across, tile % across, p.in.rows, p.in.cols);
   };
   for (int i = 0; i < stashed; ++i) {
-    LoadToStash<T>(p.in, place_of(i), StashOf<T>(stash, i));
+    FetchTile<T>(static_cast<const T*>(p.in.data), p.in.cols, place_of(i),
+                 StashOf<T>(stash, i));
   }
-  asm volatile("cp.async.commit_group;" ::: "memory");
   TileVectors<T> last;
   LoadTile<T, TileAccess::kVectors>(static_cast<const T*>(p.in.data), p.in.cols,
                                     place_of(stashed), true, last);
   unsigned bits = AmaxOfThread<T>(last);
-  asm volatile("cp.async.wait_all;" ::: "memory");
   TileVectors<T> v;
   for (int i = 0; i < stashed; ++i) {
-    const uint4* const from = StashOf<T>(stash, i);
-#pragma unroll
-    for (int k = 0; k < Map::kRows; ++k) v[k] = from[k * kTileThreads];
+    TakeTile<T>(StashOf<T>(stash, i), v);
     bits = max(bits, AmaxOfThread<T>(v));
   }
   bits = MeetAll(bits, counters, maxima);
-  const float scale =
-      Settle<kFormat>(p.scale, 0, 0, bits, blockIdx.x == 0 && threadIdx.x == 0);
+  const float scale = Settle<kFormat>(p.scale, 0, 0, 0.0f, bits,
+                                      blockIdx.x == 0 && threadIdx.x == 0);
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(transposed);
   WriteTile<T, kFormat>(p, place_of(stashed), last, scale, bytes);
   for (int i = 0; i < stashed; ++i) {
-    const uint4* const from = StashOf<T>(stash, i);
-#pragma unroll
-    for (int k = 0; k < Map::kRows; ++k) v[k] = from[k * kTileThreads];
+    TakeTile<T>(StashOf<T>(stash, i), v);
     WriteTile<T, kFormat>(p, place_of(i), v, scale, bytes);
   }
 }

@@ -48,7 +48,7 @@ __global__ __launch_bounds__(kThreads) void CastFlatKernel(
   AwaitPredecessor();
   constexpr int kPer = kPerVector<T>;
   constexpr int64_t kChunk = kThreads * kVectors * kPer;
-  __shared__ unsigned shared[2][kTile];
+  __shared__ unsigned shared[64];
   if (IsClosed(p.gate)) return;
   const unsigned block = p.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int64_t begin = block * kChunk;
@@ -75,8 +75,8 @@ __global__ __launch_bounds__(kThreads) void CastFlatKernel(
     }
   }
   // One amax or scale for all: (0, 0), which the first block writes.
-  const float scale =
-      TileScale<T, kFormat>(p.in, p.scale, block, 0, bits, shared);
+  const float scale = TileScale<T, kFormat>(
+      p.in, p.scale, block, 0, GivenOf(p.scale, block, 0), bits, shared);
 #pragma unroll
   for (int k = 0; k < kVectors; ++k) {
     const int at = (threadIdx.x + k * kThreads) * kPer;
@@ -120,7 +120,8 @@ __global__ __launch_bounds__(kMaxRowThreads) void CastRowsKernel(
     bits = WarpMax(lane < warps ? own[lane] : 0u);
   }
   if (!exists) return;
-  const float scale = Settle<kFormat>(p.scale, row, 0, bits, threadIdx.x == 0);
+  const float scale =
+      Settle<kFormat>(p.scale, row, 0, 0.0f, bits, threadIdx.x == 0);
   uint8_t* const out = p.data + row * p.in.cols;
 #pragma unroll
   for (int k = 0; k < kRowVectors; ++k) {
@@ -142,7 +143,8 @@ __global__ __launch_bounds__(kLoopThreads) void CastLongRowsKernel(
   uint8_t* const out = p.data + row * cols;
   const unsigned bits =
       BlockMax(AmaxOfSpan<T, 4>(in, cols, threadIdx.x, blockDim.x), shared);
-  const float scale = Settle<kFormat>(p.scale, row, 0, bits, threadIdx.x == 0);
+  const float scale =
+      Settle<kFormat>(p.scale, row, 0, 0.0f, bits, threadIdx.x == 0);
   const int64_t whole = vectors ? cols : 0;
 #pragma unroll 4
   for (int64_t i = threadIdx.x * kPer; i < whole; i += blockDim.x * kPer) {

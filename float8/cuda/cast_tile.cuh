@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One 128x128 tile quantised by a block of 256 threads, from one read: amax,
+// 128x128 tiles quantised by blocks of 256 threads, from one read: amax,
 // scales, row-major bytes, and through shared memory the transposed ones in
-// whole 128-byte rows.
+// whole 128-byte rows. A block takes one tile after the other, and the next one
+// is on its way while it works.
 #ifndef OCTET_FLOAT8_CUDA_CAST_TILE_CUH_
 #define OCTET_FLOAT8_CUDA_CAST_TILE_CUH_
 
@@ -81,6 +82,20 @@ __device__ __forceinline__ void EncodeByColumn(
       v, [&](int, int k) { return scales[k]; }, q);
 }
 
+template <typename T, Fp8 kFormat>
+__device__ __forceinline__ void EncodeByRow(const uint4 (&v)[TileMap<T>::kRows],
+                                            const float* of_rows,
+                                            TileBytes<T>& q) {
+  float scales[TileMap<T>::kRows];
+#pragma unroll
+  for (int i = 0; i < TileMap<T>::kRows; i += 4) {
+    *reinterpret_cast<float4*>(scales + i) =
+        *reinterpret_cast<const float4*>(of_rows + TileMap<T>::Row() + i);
+  }
+  EncodeTile<T, kFormat>(
+      v, [&](int i, int) { return scales[i]; }, q);
+}
+
 template <typename T, TileAccess kAccess>
 __device__ __forceinline__ void StoreRows(const CastProblem& p,
                                           const TilePlace& place, bool vectors,
@@ -100,9 +115,9 @@ __device__ __forceinline__ void StoreRows(const CastProblem& p,
       }
     } else if (kAccess == TileAccess::kFull || col < place.cols) {
       if constexpr (Map::kCols == 8) {
-        __stcs(reinterpret_cast<uint2*>(at), make_uint2(q[i][0], q[i][1]));
+        *reinterpret_cast<uint2*>(at) = make_uint2(q[i][0], q[i][1]);
       } else {
-        __stcs(reinterpret_cast<uint32_t*>(at), q[i][0]);
+        *reinterpret_cast<uint32_t*>(at) = q[i][0];
       }
     }
   }
@@ -185,7 +200,7 @@ __device__ __forceinline__ void StoreTransposed(const CastProblem& p,
         v = *reinterpret_cast<const uint4*>(shared + slot / 16 * 16);
         if (slot % 16 != 0) v = make_uint4(v.z, v.w, v.x, v.y);
       }
-      __stcs(reinterpret_cast<uint4*>(at + k * p.in.rows), v);
+      *reinterpret_cast<uint4*>(at + k * p.in.rows) = v;
     }
     return;
   }
@@ -205,46 +220,71 @@ __device__ __forceinline__ void StoreTransposed(const CastProblem& p,
   }
 }
 
+// What arrays give for a tile: of the whole tile, or of the row and the column
+// whose scale the thread settles.
+struct TileGiven {
+  float row;
+  float col;
+};
+
+template <ScaleKind kKind>
+__device__ __forceinline__ TileGiven GivenOf(const CastProblem& p,
+                                             const TilePlace& place) {
+  TileGiven given = {0.0f, 0.0f};
+  const int r = RowOfThread(), c = threadIdx.x;
+  if constexpr (kKind == ScaleKind::kTile) {
+    given.row = GivenOf(p.scale, place.row, place.col);
+  } else if constexpr (kKind == ScaleKind::kColumn) {
+    if (c < place.cols) {
+      given.col = GivenOf(p.scale, place.row, place.col * kTile + c);
+    }
+  } else {
+    if (r < place.rows) {
+      given.row = GivenOf(p.scale, place.row * kTile + r, place.col);
+    }
+    if (kKind == ScaleKind::kRowAndColumn && c < place.cols) {
+      given.col = GivenOf(p.transposed_scale, place.row, place.col * kTile + c);
+    }
+  }
+  return given;
+}
+
+// One tile, in the block's registers.
 template <typename T, Fp8 kFormat, ScaleKind kKind, TileAccess kAccess>
 __device__ __forceinline__ void CastPlace(const CastProblem& p,
                                           const CastAccess& access,
                                           const TilePlace& place,
-                                          CastShared& shared) {
-  using Map = TileMap<T>;
+                                          const uint4 (&v)[TileMap<T>::kRows],
+                                          const TileGiven& given,
+                                          CastShared<T>& shared) {
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(shared.bytes);
-  uint4 v[Map::kRows];
-  LoadTile<T, kAccess>(static_cast<const T*>(p.in.data), p.in.cols, place,
-                       access.in_vectors, v);
   if (p.column_partials != nullptr) {
     SumColumns<T>(p, v, place, reinterpret_cast<float*>(shared.bytes));
   }
   TileBytes<T> q;
   if constexpr (kKind == ScaleKind::kTile) {
     const unsigned bits = NeedsTileAmax(p.scale) ? AmaxOfThread<T>(v) : 0;
-    const float scale = TileScale<T, kFormat>(p.in, p.scale, place.row,
-                                              place.col, bits, shared.amax);
+    const float scale = TileScale<T, kFormat>(
+        p.in, p.scale, place.row, place.col, given.row, bits, shared.amax);
     EncodeTile<T, kFormat>(
         v, [&](int, int) { return scale; }, q);
   } else if constexpr (kKind == ScaleKind::kColumn) {
-    ColumnScales<T, kFormat>(p.scale, v, place, shared.bytes, shared.scales[1]);
+    ColumnScales<T, kFormat>(p.scale, v, place, given.col, shared.maxima,
+                             shared.scales[1]);
     __syncthreads();
     EncodeByColumn<T, kFormat>(v, shared.scales[1], q);
   } else {
-    RowScales<T, kFormat>(p, v, place, shared.amax[0], shared.scales[0],
-                          shared.staged);
-    if constexpr (kKind == ScaleKind::kRowAndColumn) {
-      ColumnScales<T, kFormat>(p.transposed_scale, v, place, shared.bytes,
-                               shared.scales[1]);
-    }
-    __syncthreads();
-    EncodeTile<T, kFormat>(
-        v, [&](int i, int) { return shared.scales[0][Map::Row() + i]; }, q);
+    RowScales<T, kFormat>(p, v, place, given.row, shared);
+    EncodeByRow<T, kFormat>(v, shared.scales[0], q);
   }
   if (p.data != nullptr) {
     StoreRows<T, kAccess>(p, place, access.data_vectors, q);
   }
   if (p.transposed == nullptr) return;
   if constexpr (kKind == ScaleKind::kRowAndColumn) {
+    ColumnScales<T, kFormat>(p.transposed_scale, v, place, given.col,
+                             shared.maxima, shared.scales[1]);
+    __syncthreads();
     EncodeByColumn<T, kFormat>(v, shared.scales[1], q);
   }
   ShareTransposed<T>(q, bytes);
@@ -252,37 +292,52 @@ __device__ __forceinline__ void CastPlace(const CastProblem& p,
   StoreTransposed<T, kAccess>(p, place, access.transposed_bytes, bytes);
 }
 
-// p.strip tiles of a row of tiles. kAligned: all accesses may be as wide as
-// they come, and `access` is not read.
+// The tile of block `block` of `blocks`: blocks that run at once write whole
+// rows, of the transposed matrix if only that is written.
+__device__ __forceinline__ TilePlace PlaceOfBlock(const CastProblem& p,
+                                                  unsigned block,
+                                                  unsigned blocks) {
+  if (p.reversed) block = blocks - 1 - block;
+  const bool down = p.data == nullptr;
+  const auto along =
+      static_cast<unsigned>(TilesAlong(down ? p.in.rows : p.in.cols));
+  const unsigned first = block / along, second = block - first * along;
+  return PlaceOf(down ? second : first, down ? first : second, p.in.rows,
+                 p.in.cols);
+}
+
+// Blocks on a multiprocessor: 96 KB or more on their way to them, and registers
+// enough for each. Four of 16-bit elements are slower: they meet more often.
+template <typename T>
+inline constexpr int kCastBlocksPerSm = sizeof(T) == 4 ? 2 : 3;
+
+// The tile of block `block` of `blocks`. kAligned: all accesses may be as wide
+// as they come, `access` is not read, and `slots` has room for a tile of `in`:
+// it comes to registers by shared memory, which loads faster than they do.
 template <typename T, Fp8 kFormat, ScaleKind kKind, bool kAligned>
-__device__ __forceinline__ void CastStrip(const CastProblem& p,
+__device__ __forceinline__ void CastBlock(const CastProblem& p,
                                           const CastAccess& access,
-                                          unsigned index, CastShared& shared) {
-  constexpr bool kByRow =
-      kKind == ScaleKind::kRow || kKind == ScaleKind::kRowAndColumn;
-  const auto across = static_cast<unsigned>(TilesAlong(p.in.cols));
-  const unsigned strip = kByRow ? p.strip : 1;
-  const unsigned strips = (across + strip - 1) / strip;
-  const unsigned row = index / strips;
-  const unsigned first = (index - row * strips) * strip;
-  const unsigned end = min(across, first + strip);
-  for (unsigned col = first; col < end; ++col) {
-    // Shared memory of the tile before is still being read.
-    if (col > first) __syncthreads();
-    const TilePlace place = PlaceOf(row, col, p.in.rows, p.in.cols);
-    if constexpr (!kAligned) {
-      CastPlace<T, kFormat, kKind, TileAccess::kAny>(p, access, place, shared);
-    } else if (place.is_full()) {
-      CastPlace<T, kFormat, kKind, TileAccess::kFull>(p, access, place, shared);
-    } else {
-      CastPlace<T, kFormat, kKind, TileAccess::kVectors>(p, access, place,
-                                                         shared);
-    }
+                                          unsigned block, unsigned blocks,
+                                          uint4* slots, CastShared<T>& shared) {
+  const T* const in = static_cast<const T*>(p.in.data);
+  const TilePlace place = PlaceOfBlock(p, block, blocks);
+  uint4 v[TileMap<T>::kRows];
+  if constexpr (kAligned) {
+    FetchTile<T>(in, p.in.cols, place, slots + threadIdx.x);
+  } else {
+    LoadTile<T, TileAccess::kAny>(in, p.in.cols, place, access.in_vectors, v);
   }
-  if (kByRow && strip > 1 && p.scale.scale.data != nullptr) {
-    __syncthreads();
-    PutStagedScales(p.scale.scale, PlaceOf(row, first, p.in.rows, p.in.cols),
-                    end - first, shared.staged);
+  const TileGiven given = GivenOf<kKind>(p, place);
+  if constexpr (kAligned) TakeTile<T>(slots + threadIdx.x, v);
+  if constexpr (!kAligned) {
+    CastPlace<T, kFormat, kKind, TileAccess::kAny>(p, access, place, v, given,
+                                                   shared);
+  } else if (place.is_full()) {
+    CastPlace<T, kFormat, kKind, TileAccess::kFull>(p, access, place, v, given,
+                                                    shared);
+  } else {
+    CastPlace<T, kFormat, kKind, TileAccess::kVectors>(p, access, place, v,
+                                                       given, shared);
   }
 }
 

@@ -91,6 +91,40 @@ __device__ __forceinline__ void LoadTile(const T* in, int64_t cols,
   }
 }
 
+// Starts the tile's way into shared memory, where its rows start at multiples
+// of 16 bytes: kRows vectors, kTileThreads apart, at `slots`, the thread's own.
+// No other thread touches them, so they need no barrier, and they are free for
+// the next tile as soon as this one was taken.
+template <typename T>
+__device__ __forceinline__ void FetchTile(const T* in, int64_t cols,
+                                          const TilePlace& place,
+                                          uint4* slots) {
+  using Map = TileMap<T>;
+  const int row = Map::Row(), col = Map::Col();
+  const T* const from =
+      in + (place.row * kTile + row) * cols + place.col * kTile + col;
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(slots));
+  const int rows = col < place.cols ? place.rows - row : 0;
+#pragma unroll
+  for (int i = 0; i < Map::kRows; ++i) {
+    const bool exists = i < rows;  // else zeros, and nothing is read
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     to + i * kTileThreads * 16),
+                 "l"(exists ? from + i * cols : in), "r"(exists ? 16 : 0)
+                 : "memory");
+  }
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits for all that the thread has fetched.
+template <typename T>
+__device__ __forceinline__ void TakeTile(const uint4* slots,
+                                         uint4 (&v)[TileMap<T>::kRows]) {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#pragma unroll
+  for (int i = 0; i < TileMap<T>::kRows; ++i) v[i] = slots[i * kTileThreads];
+}
+
 // The block's share of the tile's amax: bits, to be reduced by BlockMax.
 template <typename T>
 __device__ __forceinline__ unsigned AmaxOfThread(
@@ -103,36 +137,45 @@ __device__ __forceinline__ unsigned AmaxOfThread(
   return WordBits<T>(largest);
 }
 
+// Of the tile's rows, which a warp has whole.
+inline constexpr int kRowsOfWarp = kTile / kTileWarps;
+
 // amax[r] of each of the tile's rows, as bits, in shared memory; the caller
-// synchronises.
+// synchronises: the warp where it reads its own kRowsOfWarp alone.
 template <typename T>
 __device__ __forceinline__ void AmaxOfRows(const uint4 (&v)[TileMap<T>::kRows],
                                            unsigned* amax) {
   using Map = TileMap<T>;
-  const bool leader = threadIdx.x % Map::kAcross == 0;
   if constexpr (sizeof(T) == 4) {
 #pragma unroll
     for (int i = 0; i < Map::kRows; ++i) {
       const unsigned bits = WarpMax(AbsMaxOfVector<T>(v[i]));
-      if (leader) amax[Map::Row() + i] = bits;
+      if (threadIdx.x % Map::kAcross == 0) amax[Map::Row() + i] = bits;
     }
   } else {
-    // Two rows share a word, so that one shuffle moves both.
+    // Two rows share a word. Lanes that exchange words keep half of them each,
+    // until each has one, of rows 2 * pair and 2 * pair + 1.
+    static_assert(Map::kRows == 8 && Map::kAcross == 16, "four pairs");
+    uint32_t pairs[4];
 #pragma unroll
-    for (int i = 0; i < Map::kRows; i += 2) {
-      const uint32_t a = AbsMaxOfVector<T>(v[i]);
-      const uint32_t b = AbsMaxOfVector<T>(v[i + 1]);
-      uint32_t both =
-          __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
-#pragma unroll
-      for (int step = Map::kAcross / 2; step > 0; step /= 2) {
-        both = __vmaxu2(both, __shfl_xor_sync(kFullWarp, both, step));
-      }
-      if (leader) {
-        amax[Map::Row() + i] = LaneBits<T>(both, 0);
-        amax[Map::Row() + i + 1] = LaneBits<T>(both, 1);
-      }
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t a = AbsMaxOfVector<T>(v[2 * i]);
+      const uint32_t b = AbsMaxOfVector<T>(v[2 * i + 1]);
+      pairs[i] = __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
     }
+    const int lane = threadIdx.x % 16;
+    const auto fold = [](bool upper, int step, uint32_t low, uint32_t high) {
+      const uint32_t other =
+          __shfl_xor_sync(kFullWarp, upper ? low : high, step);
+      return __vmaxu2(upper ? high : low, other);
+    };
+    const bool by_8 = (lane & 8) != 0, by_4 = (lane & 4) != 0;
+    uint32_t both = fold(by_4, 4, fold(by_8, 8, pairs[0], pairs[2]),
+                         fold(by_8, 8, pairs[1], pairs[3]));
+    both = __vmaxu2(both, __shfl_xor_sync(kFullWarp, both, 2));
+    both = __vmaxu2(both, __shfl_xor_sync(kFullWarp, both, 1));
+    const int row = lane / 4 * 2 + lane % 2;
+    if ((lane & 2) == 0) amax[Map::Row() + row] = LaneBits<T>(both, lane % 2);
   }
 }
 
