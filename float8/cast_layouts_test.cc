@@ -213,30 +213,38 @@ TEST(CastLayoutsTest, KnownAmaxAndGivenScaleReadTheInputOnce) {
   }
 }
 
+// With one format for both, a GPU casts some pairs in one launch.
 TEST(CastLayoutsTest, APairIsTwoCasts) {
   OCTET_TEST_STREAM(stream);
   for (const Shape& shape :
-       {Shape({256, 384}), Shape({77, 201}), Shape({1, 4096}), Shape({0, 8})}) {
-    const Tensor host = *testing::RandomTensor(DType::kBf16, shape, 9);
-    const Tensor in = *ToDevice(stream, host);
+       {Shape({256, 384}), Shape({144, 200}), Shape({77, 201}),
+        Shape({1, 4096}), Shape({0, 8})}) {
     for (const auto& [first, second] :
          std::vector<std::pair<Granularity, Granularity>>{
              {Granularity::kRow, Granularity::kColumn},
              {Granularity::kBlock1x128, Granularity::kBlock128x1},
              {Granularity::kRow, Granularity::kTensor}}) {
-      SCOPED_TRACE(absl::StrCat(shape.ToString(), " ", Name(first)));
-      CastTarget a, b;
-      Quantized qa, qb;
-      a.plan = PlanOf(first);
-      a.out = &qa;
-      b.plan = PlanOf(second, DType::kF8E5M2);
-      b.layout = CastLayout::kTransposed;
-      b.out = &qb;
-      ASSERT_THAT(CastPair(stream, in, a, b), IsOk());
-      ExpectCast(stream, qa, Reference(host, a.plan), a.layout, shape.rows(),
-                 shape.cols());
-      ExpectCast(stream, qb, Reference(host, b.plan), b.layout, shape.rows(),
-                 shape.cols());
+      for (const auto& [dtype, format] : std::vector<std::pair<DType, DType>>{
+               {DType::kBf16, DType::kF8E5M2},
+               {DType::kBf16, DType::kF8E4M3},
+               {DType::kF32, DType::kF8E4M3}}) {
+        SCOPED_TRACE(absl::StrCat(shape.ToString(), " ", Name(first), " ",
+                                  Name(dtype), " ", Name(format)));
+        const Tensor host = *testing::RandomTensor(dtype, shape, 9);
+        const Tensor in = *ToDevice(stream, host);
+        CastTarget a, b;
+        Quantized qa, qb;
+        a.plan = PlanOf(first);
+        a.out = &qa;
+        b.plan = PlanOf(second, format);
+        b.layout = CastLayout::kTransposed;
+        b.out = &qb;
+        ASSERT_THAT(CastPair(stream, in, a, b), IsOk());
+        ExpectCast(stream, qa, Reference(host, a.plan), a.layout, shape.rows(),
+                   shape.cols());
+        ExpectCast(stream, qb, Reference(host, b.plan), b.layout, shape.rows(),
+                   shape.cols());
+      }
     }
   }
   CastTarget none;
