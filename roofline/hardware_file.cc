@@ -20,95 +20,20 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "roofline/gemm_time.h"
+#include "roofline/hardware_fields.h"
 #include "toml++/toml.h"
 
 namespace octet::roofline {
 namespace {
 
-// Division by a power of ten above 1 is exact to the last bit where the
-// product with one below is not: 1.2 / 1e6 is 1.2e-6.
-struct Unit {
-  double times = 1;
-  double divided_by = 1;
-
-  double FromFile(double value) const { return value * times / divided_by; }
-  double ToFile(double value) const { return value * divided_by / times; }
-};
-
-constexpr Unit kTera = {1e12, 1};
-constexpr Unit kGiga = {1e9, 1};
-constexpr Unit kMicro = {1, 1e6};
-constexpr Unit kOne = {1, 1};
-
-struct Field {
-  const char* key;
-  const char* name;  // of Hardware's field
-  double Hardware::*value;
-  Unit unit;
-  bool is_required;
-  double high;  // in the file's unit
-};
-
-constexpr Field kFields[] = {
-    {"bf16_tflops", "bf16_flops", &Hardware::bf16_flops, kTera, true, 1e9},
-    {"fp8_tflops", "fp8_flops", &Hardware::fp8_flops, kTera, false, 1e9},
-    {"fp4_tflops", "fp4_flops", &Hardware::fp4_flops, kTera, false, 1e9},
-    {"memory_gigabytes_per_second", "memory_rate", &Hardware::memory_rate,
-     kGiga, true, 1e9},
-    {"memory_gigabytes", "memory_bytes", &Hardware::memory_bytes, kGiga, false,
-     1e9},
-    {"nvlink_gigabytes_per_second", "nvlink_rate", &Hardware::nvlink_rate,
-     kGiga, false, 1e9},
-    {"network_gigabytes_per_second", "network_rate", &Hardware::network_rate,
-     kGiga, false, 1e9},
-    {"launch_microseconds", "launch_seconds", &Hardware::launch_seconds, kMicro,
-     false, 1e6},
-    {"graph_launch_microseconds", "graph_launch_seconds",
-     &Hardware::graph_launch_seconds, kMicro, false, 1e6},
-    {"bf16_share", "bf16_share", &Hardware::bf16_share, kOne, false, 1},
-    {"fp8_share", "fp8_share", &Hardware::fp8_share, kOne, false, 1},
-    {"memory_share", "memory_share", &Hardware::memory_share, kOne, false, 1},
-    {"link_share", "link_share", &Hardware::link_share, kOne, false, 1},
-    {"copy_gigabytes_per_second", "copy_rate", &Hardware::copy_rate, kGiga,
-     false, 1e9},
-};
-
-struct Table {
-  const char* key;
-  const char* name;
-  std::map<std::string, double> Hardware::*values;
-  Unit unit;
-  double high;
-};
-
-constexpr Table kTables[] = {
-    {"gemm_tflops", "gemm_flops", &Hardware::gemm_flops, kTera, 1e9},
-    {"gemm_fixed_microseconds", "gemm_fixed_seconds",
-     &Hardware::gemm_fixed_seconds, kMicro, 1e6},
-};
-
-constexpr char kGpusPerNode[] = "gpus_per_node";
-
-// Of a key in the file; "" for none.
-std::string FieldName(absl::string_view key) {
-  for (const Field& field : kFields) {
-    if (field.key == key) return field.name;
-  }
-  for (const Table& table : kTables) {
-    if (table.key == key) return table.name;
-  }
-  return key == kGpusPerNode ? kGpusPerNode : "";
-}
-
-std::string FieldKey(absl::string_view name) {
-  for (const Field& field : kFields) {
-    if (field.name == name) return field.key;
-  }
-  for (const Table& table : kTables) {
-    if (table.name == name) return table.key;
-  }
-  return std::string(name);
-}
+using internal::Field;
+using internal::FieldKey;
+using internal::FieldName;
+using internal::kFields;
+using internal::kGpusPerNode;
+using internal::kTables;
+using internal::Table;
+using internal::Unit;
 
 std::string Known() {
   std::vector<std::string> keys = {"name", "aliases", kGpusPerNode};

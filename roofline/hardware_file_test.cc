@@ -4,12 +4,14 @@
 
 #include <locale>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/file.h"
 #include "roofline/hardware.h"
+#include "roofline/hardware_fields.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_folder.h"
 
@@ -164,6 +166,32 @@ TEST(HardwareToml, KnowsNoDecimalCommas) {
   EXPECT_EQ(text, before);
   ASSERT_THAT(back, IsOk());
   ExpectSame(h, *back);
+}
+
+TEST(HardwareNumbers, InTheFilesUnitsWithSources) {
+  OCTET_ASSERT_OK_AND_ASSIGN(const Hardware h,
+                             ParseHardware(absl::StrCat(kSmall, R"(
+[gemm_tflops]
+bf16 = 250
+row = 480.5
+[sources]
+bf16_tflops = "datasheet"
+gemm_tflops = "measured"
+)"),
+                                           "a.toml"));
+  std::vector<std::string> lines;
+  for (const HardwareNumber& n : HardwareNumbers(h)) {
+    lines.push_back(absl::StrCat(n.key, " ", n.value, " ", n.source));
+  }
+  EXPECT_THAT(lines, ::testing::IsSupersetOf(
+                         {"bf16_tflops 312.5 datasheet",
+                          "memory_gigabytes_per_second 2039 ",
+                          "gpus_per_node 1 ", "gemm_tflops.bf16 250 measured",
+                          "gemm_tflops.row 480.5 measured"}));
+  // What is not known is not there.
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, ::testing::Not(StartsWith("fp8_tflops")));
+  }
 }
 
 // The file that ships is what is built in.

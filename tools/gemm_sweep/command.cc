@@ -26,7 +26,7 @@
 #include "tools/gemm_sweep/calibrate.h"
 #include "tools/gemm_sweep/measure.h"
 #include "tools/gemm_sweep/sweep_file.h"
-#include "tools/roofline/shapes.h"
+#include "tools/roofline/input/shapes.h"
 
 namespace octet::tools {
 namespace {

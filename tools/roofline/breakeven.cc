@@ -17,9 +17,9 @@
 #include "roofline/report/page.h"
 #include "roofline/report/pictures.h"
 #include "tools/roofline/breakeven_page.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/options.h"
 #include "tools/roofline/page.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {

@@ -17,12 +17,12 @@
 #include "roofline/bound.h"
 #include "roofline/model/model.h"
 #include "roofline/report/pictures.h"
+#include "tools/roofline/input/measurements.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/linear_page.h"
-#include "tools/roofline/measurements.h"
 #include "tools/roofline/model_options.h"
 #include "tools/roofline/options.h"
 #include "tools/roofline/page.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {
@@ -66,12 +66,14 @@ std::string Summary(const std::vector<Comparison>& all) {
 
 // Worst first; the order of the file where two are equally far off.
 absl::StatusOr<std::vector<LayerComparison>> CompareLayers(
-    const LinearSetup& setup, const std::vector<LinearMeasurement>& measured) {
+    const CommandLine& line, const LinearSetup& setup,
+    const std::vector<LinearMeasurement>& measured) {
   std::map<std::string, roofline::LinearModel> models;
   std::vector<LayerComparison> all;
   for (const LinearMeasurement& m : measured) {
     auto model = models.find(m.recipe);
     if (model == models.end()) {
+      OCTET_RETURN_IF_ERROR(CheckRecipe(line, m.recipe, setup.hardware));
       LinearSetup with_recipe = setup;
       with_recipe.options.recipe = m.recipe;
       OCTET_ASSIGN_OR_RETURN(roofline::LinearModel made, ModelOf(with_recipe));
@@ -171,7 +173,7 @@ absl::StatusOr<RooflineOutput> RunLayers(const CommandLine& line,
                              ? ReadMeasuredCsv(path)
                              : ReadBenchmarkJson(path, counter));
   OCTET_ASSIGN_OR_RETURN(const std::vector<LayerComparison> all,
-                         CompareLayers(setup, measured));
+                         CompareLayers(line, setup, measured));
   Table table({{"recipe", CellStyle::kText},
                {"M", CellStyle::kWhole},
                {"K", CellStyle::kWhole},

@@ -15,6 +15,7 @@
 #include "tools/roofline/breakeven.h"
 #include "tools/roofline/command.h"
 #include "tools/roofline/compare.h"
+#include "tools/roofline/hardware.h"
 #include "tools/roofline/linear.h"
 #include "tools/roofline/model.h"
 #include "tools/roofline/symbolic.h"
@@ -26,7 +27,7 @@ namespace {
 const std::vector<const RooflineCommand*>& Commands() {
   static const auto& commands = *new std::vector<const RooflineCommand*>{
       &LinearCommand(),    &ModelCommand(),    &CompareCommand(),
-      &BreakevenCommand(), &SymbolicCommand(),
+      &BreakevenCommand(), &SymbolicCommand(), &HardwareCommand(),
   };
   return commands;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/roofline/linear.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,16 +12,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "roofline/bound.h"
 #include "roofline/cost.h"
-#include "roofline/hardware_file.h"
 #include "roofline/report/page.h"
+#include "tools/roofline/input/gemm_cache.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/linear_page.h"
 #include "tools/roofline/options.h"
 #include "tools/roofline/page.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {
@@ -30,7 +30,8 @@ using roofline::CostModel;
 using roofline::LinearBound;
 
 constexpr size_t kOurColumns = 16;
-constexpr size_t kOtherColumn = 9;  // and communication after it
+constexpr size_t kOtherColumn = 9;   // and communication after it
+constexpr size_t kCachedColumn = 8;  // bf16's, and fp8's after it
 
 // "roofline", "measured", or "interpolated" where one of the three was.
 std::string GemmSource(const GemmLookups* lookups, const GemmLookups& before) {
@@ -139,7 +140,7 @@ std::vector<Cell> Pr668Row(int64_t index, const LayerShape& shape,
 }
 
 // Of #1789 and after. Columns b_ and rb_ are of its own benchmarks, which are
-// not run: 0 and -1, as there.
+// not run: 0 and -1, as there, but for what a cache of GEMM times has.
 Table HeadTable() {
   std::vector<Column> columns = {
       {"fwd_M", CellStyle::kWhole},
@@ -158,16 +159,24 @@ Table HeadTable() {
   return Table(std::move(columns));
 }
 
-std::vector<Cell> HeadRow(const LayerShape& shape, const LinearBound& b) {
+std::vector<Cell> HeadRow(const LayerShape& shape, const LinearBound& b,
+                          const std::optional<GemmCache::Seconds>& measured) {
   const int64_t none = 0, no_ratio = -1;
-  return {shape.sizes.m,  shape.sizes.k,
-          shape.sizes.n,  b.bf16_gemm_seconds,
-          b.gemm_seconds, b.overhead_seconds,
-          b.seconds,      b.speedup,
-          none,           none,
-          none,           none,
-          none,           no_ratio,
-          no_ratio};
+  std::vector<Cell> row = {shape.sizes.m,  shape.sizes.k,
+                           shape.sizes.n,  b.bf16_gemm_seconds,
+                           b.gemm_seconds, b.overhead_seconds,
+                           b.seconds,      b.speedup,
+                           none,           none,
+                           none,           none,
+                           none,           no_ratio,
+                           no_ratio};
+  if (measured.has_value()) {
+    row[kCachedColumn] = measured->bf16;
+    row[kCachedColumn + 1] = measured->fp8;
+    row[row.size() - 2] = b.bf16_gemm_seconds / measured->bf16;
+    row[row.size() - 1] = b.gemm_seconds / measured->fp8;
+  }
+  return row;
 }
 
 struct Counts {
@@ -200,6 +209,7 @@ absl::StatusOr<Table> OurResults(const LinearSetup& setup,
 
 absl::StatusOr<Table> TorchaoResults(const LinearSetup& setup,
                                      const std::vector<LayerShape>& shapes,
+                                     const std::optional<GemmCache>& cache,
                                      Counts* counts) {
   OCTET_ASSIGN_OR_RETURN(const roofline::LinearModel model, ModelOf(setup));
   const bool is_pr668 = setup.options.model == CostModel::kPr668;
@@ -209,8 +219,12 @@ absl::StatusOr<Table> TorchaoResults(const LinearSetup& setup,
     // Its columns have no place for a reason.
     OCTET_ASSIGN_OR_RETURN(const LinearBound bound, model.Bound(shape.sizes));
     if (bound.speedup > 1.0) ++counts->faster;
+    std::optional<GemmCache::Seconds> measured;
+    if (cache.has_value()) {
+      OCTET_ASSIGN_OR_RETURN(measured, cache->Layer(shape.sizes));
+    }
     table.AddRow(is_pr668 ? Pr668Row(index++, shape, bound)
-                          : HeadRow(shape, bound));
+                          : HeadRow(shape, bound, measured));
   }
   return table;
 }
@@ -233,14 +247,16 @@ std::string Notes(const LinearSetup& setup, const Counts& counts,
 
 absl::StatusOr<RooflineOutput> Report(const CommandLine& line,
                                       const LinearSetup& setup,
+                                      const std::optional<GemmCache>& cache,
                                       absl::string_view default_shapes) {
   OCTET_ASSIGN_OR_RETURN(const std::vector<LayerShape> shapes,
                          ShapesOf(line, default_shapes));
   Counts counts;
   const bool is_ours = setup.options.model == CostModel::kOctet;
   OCTET_ASSIGN_OR_RETURN(const Table table,
-                         is_ours ? OurResults(setup, shapes, &counts)
-                                 : TorchaoResults(setup, shapes, &counts));
+                         is_ours
+                             ? OurResults(setup, shapes, &counts)
+                             : TorchaoResults(setup, shapes, cache, &counts));
   if (counts.failed == static_cast<int64_t>(shapes.size())) {
     return counts.first_error;
   }
@@ -266,7 +282,21 @@ absl::StatusOr<RooflineOutput> RunLinear(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(const LinearSetup setup,
                          SetupOf(line, CostModel::kOctet, "roofline"));
   OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, "sweep"));
-  return Report(line, setup, "sweep");
+  return Report(line, setup, std::nullopt, "sweep");
+}
+
+// Its own measured times, where it has a file of them.
+absl::StatusOr<std::optional<GemmCache>> CacheOf(const CommandLine& line,
+                                                 const LinearSetup& setup) {
+  if (!line.Has("gemm_cache_filename")) return std::optional<GemmCache>();
+  const std::string path = line.Get("gemm_cache_filename", "");
+  if (setup.options.model != CostModel::kHead &&
+      setup.options.model != CostModel::kPr1789) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gemm_cache_filename=", path, " is of --cost_model=head or pr1789"));
+  }
+  OCTET_ASSIGN_OR_RETURN(GemmCache cache, GemmCache::Read(path));
+  return std::optional<GemmCache>(std::move(cache));
 }
 
 absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
@@ -275,20 +305,15 @@ absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
         "torchao's form needs a file: OUTFILE.csv or --outfile=OUTFILE.csv");
   }
   bool is_later = false;
-  for (const char* flag : {"float8_recipe_name", "mx_recipe_name",
-                           "enable_fusion_modeling", "do_benchmarks"}) {
+  for (const char* flag :
+       {"float8_recipe_name", "mx_recipe_name", "enable_fusion_modeling",
+        "do_benchmarks", "gemm_cache_filename"}) {
     is_later = is_later || line.Has(flag);
   }
   if (line.GetBool("do_benchmarks", false)) {
     return absl::InvalidArgumentError(
         "--do_benchmarks=true: this tool measures nothing; measure with "
         "gemm_sweep and name the file in --gemm_benchmarks_file");
-  }
-  if (line.Has("gemm_cache_filename")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--gemm_cache_filename=", line.Get("gemm_cache_filename", ""),
-        ": measured times are kept by gemm_sweep; name its file in "
-        "--gemm_benchmarks_file"));
   }
   // #668 takes measured times unless told otherwise; later forms always have
   // the roofline's.
@@ -299,23 +324,11 @@ absl::StatusOr<RooflineOutput> RunTorchao(const CommandLine& line) {
   if (!line.Has("shape_gen_name")) {
     OCTET_RETURN_IF_ERROR(CheckSweepSizes(line, is_later ? "pow2" : "sweep"));
   }
+  OCTET_ASSIGN_OR_RETURN(const std::optional<GemmCache> cache,
+                         CacheOf(line, setup));
   CommandLine with_format = line;
   with_format.flags.emplace("format", "csv");  // whatever the file's name
-  return Report(with_format, setup, is_later ? "pow2" : "sweep");
-}
-
-// A line for every few.
-std::string IndentedKeys() {
-  std::string text, row;
-  for (const absl::string_view key :
-       absl::StrSplit(roofline::HardwareFileKeys(), ", ")) {
-    if (row.size() + key.size() > 76) {
-      absl::StrAppend(&text, " ", row, ",\n");
-      row.clear();
-    }
-    absl::StrAppend(&row, row.empty() ? " " : ", ", key);
-  }
-  return absl::StrCat(text, " ", row, "\n");
+  return Report(with_format, setup, cache, is_later ? "pow2" : "sweep");
 }
 
 }  // namespace
@@ -329,9 +342,8 @@ const RooflineCommand& LinearCommand() {
                    PageUsage(),
                    "\ndefaults: --shapes=sweep --hardware=H200 "
                    "--recipe=tensorwise --cost_model=octet\n"
-                   "\na card's FILE.toml has, of these keys, at least name, "
-                   "bf16_tflops and\nmemory_gigabytes_per_second:\n",
-                   IndentedKeys(),
+                   "roofline hardware --help says what a card's FILE.toml "
+                   "has.\n"
                    "\nexamples:\n"
                    "  roofline linear --shapes=llama3_8b --html=8b.html\n"
                    "  roofline linear --hardware=B200 --recipe=mxfp8 "
@@ -354,6 +366,9 @@ const RooflineCommand& TorchaoCommand() {
            {{"do_benchmarks", FlagKind::kBool}, {"gemm_cache_filename"}}}),
       absl::StrCat(
           ShapeUsage(), HardwareUsage(), ModelUsage(), OutputUsage(),
+          "  --gemm_cache_filename=FILE.json   GEMM times that its script "
+          "measured, for the\n"
+          "                           columns b_*_gemm_s and rb_*\n"
           "\nexamples:\n"
           "  roofline out.csv --gemm_time_strategy=roofline "
           "--model_torch_compile_limitations=True\n"

@@ -12,8 +12,8 @@
 #include "roofline/polynomial.h"
 #include "roofline/report/page.h"
 #include "roofline/report/pictures.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/options.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {

@@ -12,11 +12,11 @@
 #include "base/status_macros.h"
 #include "roofline/model/model.h"
 #include "roofline/report/pictures.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/model_options.h"
 #include "tools/roofline/model_page.h"
 #include "tools/roofline/options.h"
 #include "tools/roofline/page.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {

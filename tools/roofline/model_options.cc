@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "roofline/cost.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/options.h"
-#include "tools/roofline/shapes.h"
 
 namespace octet::tools {
 namespace {

@@ -211,6 +211,13 @@ refuses 1 'run.jsonl: has 7 steps, of which 9 are skipped' compare run.jsonl --s
 refuses 1 'new.json' compare new.json
 refuses 1 'one.csv:1: no column' compare one.csv --html=new.html
 refuses 2 'takes one FILE' compare --html=new.html
+# A card that has not the recipe's products: the error of model.
+printf 'recipe,M,K,N,seconds\nbf16,4096,4096,4096,1e-3\nblockwise,4096,4096,4096,1e-3\n' >blocks.csv
+for command in 'compare blocks.csv' 'model --recipe=blockwise' 'compare run.jsonl --recipe=blockwise'; do
+  # shellcheck disable=SC2086
+  refuses 2 '--recipe=blockwise: B200 has no products with 128x128 scales' $command --hardware=B200 --html=new.html
+done
+prints '^blockwise +4096 ' compare blocks.csv
 refuses 2 'ends in none of' compare page.html
 refuses 2 '--model is of a run' compare bench.json --model=llama3_8b
 refuses 2 '--counter is of' compare run.jsonl --counter=wall_us

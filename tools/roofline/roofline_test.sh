@@ -82,7 +82,6 @@ refuses 2 '--do_benchmarks=true' new.csv --do_benchmarks
 refuses 2 '--scaling_type_input=static is none of dynamic, delayed' new.csv --scaling_type_input=static \
   --gemm_time_strategy=roofline
 refuses 2 '--gemm_time_strategy=guess is none of roofline, benchmarks' new.csv --gemm_time_strategy=guess
-refuses 2 '--gemm_cache_filename=c.json' new.csv --gemm_cache_filename=c.json
 writes ./results.txt ./results.txt --gemm_time_strategy roofline --noenable_fusion_modeling
 check_csv results.txt 5
 refuses 2 'needs a file' --gemm_time_strategy=roofline
@@ -313,8 +312,10 @@ grep -q '^roofline: A100' err || fail "a prefix of two: $(head -n 1 err)"
 refuses 2 'My card, one has no network_gigabytes_per_second, which 16 ranks need' \
   linear --hardware=mine.toml --gather=bf16 --ranks=16
 prints '^defaults: .*--hardware=H200 --recipe=tensorwise --cost_model=octet' linear --help
+prints 'roofline hardware --help says' linear --help
+run hardware --help
 for key in network_gigabytes_per_second gpus_per_node '\[gemm_tflops\]'; do
-  [ "$(grep -c "$key" out)" = 1 ] || fail "linear --help: $key"
+  [ "$(grep -c "$key" out)" = 1 ] || fail "hardware --help: $key"
 done
 
 # Wrong command lines: 2, the flag and the value.

@@ -15,8 +15,8 @@
 #include "roofline/cost.h"
 #include "roofline/kernel_cost.h"
 #include "roofline/polynomial.h"
+#include "tools/roofline/input/shapes.h"
 #include "tools/roofline/options.h"
-#include "tools/roofline/shapes.h"
 #include "tools/roofline/table.h"
 
 namespace octet::tools {

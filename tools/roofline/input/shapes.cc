@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/roofline/shapes.h"
+#include "tools/roofline/input/shapes.h"
 
 #include <algorithm>
 #include <array>
@@ -77,6 +77,27 @@ Shapes TorchaoLlama() {
           {"ffn.w2", {kTokens, 3584, 8192}}};
 }
 
+// "dsv3-671b" (pytorch/ao#3645): DeepSeek-V3's linear layers but the output
+// projection and the router's gate, on 10 times 8192 tokens. The first four are
+// known to come in this order; each shape is here once.
+Shapes TorchaoDeepSeek() {
+  constexpr int64_t kTokens = 81920;
+  return {{"attn.wq_a", {kTokens, 7168, 1536}},
+          {"attn.wq_b", {kTokens, 1536, 24576}},
+          {"attn.wo", {kTokens, 16384, 7168}},
+          {"attn.wkv_a", {kTokens, 7168, 576}},
+          {"attn.wkv_b", {kTokens, 512, 32768}},
+          {"ffn.w1", {kTokens, 7168, 18432}},
+          {"ffn.w2", {kTokens, 18432, 7168}},
+          {"shared_experts.w1", {kTokens, 7168, 2048}},
+          {"shared_experts.w2", {kTokens, 2048, 7168}}};
+}
+
+// "dsv3-16b-671b" (#4344): its dense feed-forward layers, 4096 tokens.
+Shapes TorchaoDeepSeekFeedForward() {
+  return {{"ffn.w1", {4096, 7168, 18432}}, {"ffn.w2", {4096, 18432, 7168}}};
+}
+
 Shapes LayersOf(const models::LlamaConfig& c, int64_t tokens) {
   const int64_t q = c.num_heads * c.head_dim;
   const int64_t kv = c.num_kv_heads * c.head_dim;
@@ -150,10 +171,13 @@ absl::StatusOr<Shapes> GeneratedShapes(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(
       const std::string name,
       line.GetChoice("shape_gen_name",
-                     {"pow2", "pow2_extended", "sweep", "llama", "custom"}));
+                     {"pow2", "pow2_extended", "sweep", "llama", "custom",
+                      "dsv3-671b", "dsv3-16b-671b"}));
   if (name == "sweep") return Sweep(256, 32768);
   if (name == "llama") return TorchaoLlama();
   if (name == "custom") return CustomShape(line);
+  if (name == "dsv3-671b") return TorchaoDeepSeek();
+  if (name == "dsv3-16b-671b") return TorchaoDeepSeekFeedForward();
   return Squares(name == "pow2_extended");
 }
 
@@ -257,7 +281,11 @@ std::string ShapeUsage() {
       "  --M=, --K=, --N=         one shape\n"
       "  --n_limit=COUNT          the first ones alone\n"
       "  --shape_gen_name=WHICH   torchao's: pow2, pow2_extended, sweep (from "
-      "256), llama, custom\n");
+      "256), llama, custom,\n"
+      "                           dsv3-671b (DeepSeek-V3's shapes, 81920 "
+      "tokens), dsv3-16b-671b\n"
+      "                           (its dense feed-forward layers, 4096 "
+      "tokens)\n");
 }
 
 absl::StatusOr<Shapes> ShapesOf(const CommandLine& line,

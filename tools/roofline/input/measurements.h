@@ -4,8 +4,8 @@
 //
 // Errors start with the file's path; NotFound if it is missing, DataLoss for
 // what is not as described.
-#ifndef OCTET_TOOLS_ROOFLINE_MEASUREMENTS_H_
-#define OCTET_TOOLS_ROOFLINE_MEASUREMENTS_H_
+#ifndef OCTET_TOOLS_ROOFLINE_INPUT_MEASUREMENTS_H_
+#define OCTET_TOOLS_ROOFLINE_INPUT_MEASUREMENTS_H_
 
 #include <cstdint>
 #include <string>
@@ -54,4 +54,4 @@ absl::StatusOr<RunMeasurement> ReadMetrics(const std::string& path,
 
 }  // namespace octet::tools
 
-#endif  // OCTET_TOOLS_ROOFLINE_MEASUREMENTS_H_
+#endif  // OCTET_TOOLS_ROOFLINE_INPUT_MEASUREMENTS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/roofline/measurements.h"
+#include "tools/roofline/input/measurements.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which linear layers a command is about: y[M, N] = x[M, K] w[N, K]ᵀ.
-#ifndef OCTET_TOOLS_ROOFLINE_SHAPES_H_
-#define OCTET_TOOLS_ROOFLINE_SHAPES_H_
+#ifndef OCTET_TOOLS_ROOFLINE_INPUT_SHAPES_H_
+#define OCTET_TOOLS_ROOFLINE_INPUT_SHAPES_H_
 
 #include <cstdint>
 #include <string>
@@ -57,4 +57,4 @@ absl::StatusOr<std::vector<LayerShape>> ParseShapeList(absl::string_view text);
 
 }  // namespace octet::tools
 
-#endif  // OCTET_TOOLS_ROOFLINE_SHAPES_H_
+#endif  // OCTET_TOOLS_ROOFLINE_INPUT_SHAPES_H_
