@@ -15,6 +15,8 @@
 #ifndef OCTET_MODELS_LAYERS_ATTENTION_H_
 #define OCTET_MODELS_LAYERS_ATTENTION_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "base/stream.h"
 #include "base/tensor.h"
@@ -41,6 +43,10 @@ struct AttentionBackwardArgs {
   // faster and take less scratch. No difference where a kernel has one way
   // alone: the CPU's, and the plain one of CUDA.
   bool deterministic = true;
+  // What deterministic kernels may take of the stream's scratch memory for
+  // gradients of scores, 2 bytes each: heads that do not fit are taken in turn,
+  // which is slower. One key head with its query heads is always taken.
+  int64_t scratch_budget = int64_t{2} << 30;
 };
 absl::Status AttentionBackward(const Stream& stream,
                                const AttentionBackwardArgs& args);

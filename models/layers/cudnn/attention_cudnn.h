@@ -7,23 +7,19 @@
 // moment and is kept until the process ends; later ones queue kernels and
 // nothing else. FailedPrecondition if the first one is in a graph's capture.
 //
-// Deterministic backward has a matrix of scores' gradients in scratch: 2 bytes
-// a score for the query heads that it takes at a time, which is as many as fit
-// into a budget, and at least those of one key head of one sequence: 0.5 GiB
-// for 4 heads of 8192 tokens, growing with the square. What is not
-// deterministic takes dq in f32 instead.
+// Backward's scratch is what it needs for whole heads: dk and dv of each query
+// head, 4 head_dim bytes a token, and either dq in f32, as much again, or, if
+// deterministic, the gradients of all scores of the heads that are taken at a
+// time: 128 MiB for each with 8192 tokens, growing with the square.
 #ifndef OCTET_MODELS_LAYERS_CUDNN_ATTENTION_CUDNN_H_
 #define OCTET_MODELS_LAYERS_CUDNN_ATTENTION_CUDNN_H_
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "models/layers/attention_kernel.h"
 
 namespace octet::models::internal {
-
-inline constexpr int64_t kAttentionScratchBudget = int64_t{1} << 30;
 
 // As CUDNN_VERSION counts: 91900. Unimplemented if libcudnn.so.9 cannot be
 // loaded, with the loader's reason.
@@ -34,10 +30,8 @@ absl::StatusOr<int64_t> LoadedCudnnVersion();
 AttentionForwardKernel AttentionForwardCudnn;
 AttentionBackwardKernel AttentionBackwardCudnn;
 
-// The same with another budget, and also where NaN are known.
-absl::Status AttentionBackwardCudnnUnguarded(const Stream& stream,
-                                             const AttentionBackwardArgs& args,
-                                             int64_t scratch_budget);
+// The same, also where NaN may be.
+AttentionBackwardKernel AttentionBackwardCudnnUnguarded;
 
 }  // namespace octet::models::internal
 
