@@ -34,6 +34,8 @@ namespace {
 constexpr absl::string_view kAllModes =
     "bf16,tensor_fast,tensor,row_fast,row,block128,block1x128";
 
+constexpr absl::string_view kModel = "llama3_8b";
+
 std::string Help() {
   std::vector<absl::string_view> modes;
   for (const roofline::GemmMode& mode : roofline::GemmModes()) {
@@ -64,6 +66,10 @@ std::string Help() {
       "  --out=bf16|f32           dtype of the result\n"
       "  --seconds=0.2            for each product\n",
       ShapeUsage(),
+      "\n"
+      "A model's layers are also measured as this engine multiplies them: q, "
+      "k and v as one,\n"
+      "and gate and up.\n"
       "\n"
       "examples:\n"
       "  gemm_sweep --outfile=h200.csv --shapes=llama3_8b\n"
@@ -116,8 +122,11 @@ absl::StatusOr<bool> HasThree(const CommandLine& line) {
 absl::StatusOr<std::vector<GemmCase>> CasesOf(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(const std::vector<roofline::GemmMode> modes,
                          ModesOf(line));
-  OCTET_ASSIGN_OR_RETURN(const std::vector<LayerShape> shapes,
-                         ShapesOf(line, "llama3_8b"));
+  OCTET_ASSIGN_OR_RETURN(std::vector<LayerShape> shapes,
+                         ShapesOf(line, kModel));
+  OCTET_ASSIGN_OR_RETURN(const std::vector<LayerShape> fused,
+                         FusedShapesOf(line, kModel));
+  shapes.insert(shapes.end(), fused.begin(), fused.end());
   OCTET_ASSIGN_OR_RETURN(const bool has_three, HasThree(line));
   std::set<std::array<int64_t, 3>> seen;
   std::vector<GemmCase> cases;

@@ -115,6 +115,16 @@ refuses 1 'mine.csv:1: not a file of gemm_sweep' mine.csv --shapes=8x8x8
 printf '%s\nCPU,1,2\n' $header >ragged.csv
 refuses 1 'ragged.csv:2: 3 fields, the header has 11' ragged.csv --shapes=8x8x8
 
+# A model's: all that roofline's linear and model ask for.
+cat >config.json <<'JSON'
+{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 256,
+ "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 128, "tie_word_embeddings": false}
+JSON
+says 'refused 0' tiny.csv --shapes=./config.json --tokens=32 --modes=bf16,tensor,tensor_fast
+"$roofline" model --model=./config.json --sequence=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "model lacks a product: $(cat err)"
+"$roofline" linear --shapes=./config.json --tokens=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "linear lacks a product"
+
 # A product that no machine holds is a row that says so, and the sweep goes on.
 says 'measured 2, refused 2,' huge.csv --shapes=1048576x1048576x1048576,8x8x8 --modes=bf16,tensor
 grep -Eq '^CPU,1048576,1048576,1048576,bf16,none,f32,,,,"?needs 19791209299968 bytes, [0-9]+ are available"?$' huge.csv ||

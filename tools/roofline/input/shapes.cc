@@ -297,6 +297,24 @@ absl::StatusOr<Shapes> ShapesOf(const CommandLine& line,
   return shapes;
 }
 
+absl::StatusOr<Shapes> FusedShapesOf(const CommandLine& line,
+                                     absl::string_view or_else) {
+  for (const char* flag : {"M", "shape_gen_name", "n_limit"}) {
+    if (line.Has(flag)) return Shapes();
+  }
+  const std::string name = line.Get("shapes", or_else);
+  if (name.empty() || absl::ascii_isdigit(name[0])) return Shapes();
+  const auto config = ModelConfig(name);
+  if (!config.ok()) return Shapes();  // ShapesOf has said what is wrong
+  OCTET_ASSIGN_OR_RETURN(const int64_t tokens,
+                         line.GetInt("tokens", kDefaultTokens, 1, kMaxSize));
+  const int64_t heads = config->num_heads + 2 * config->num_kv_heads;
+  return Shapes{
+      {"qkv", {tokens, config->hidden_size, heads * config->head_dim}},
+      {"gate_up",
+       {tokens, config->hidden_size, 2 * config->intermediate_size}}};
+}
+
 absl::Status CheckSweepSizes(const CommandLine& line,
                              absl::string_view or_else) {
   const bool is_sweep = line.Get("shapes", or_else) == "sweep" &&

@@ -36,6 +36,12 @@ std::string ShapeUsage();
 absl::StatusOr<std::vector<LayerShape>> ShapesOf(const CommandLine& line,
                                                  absl::string_view or_else);
 
+// Of the model that --shapes names, what this engine multiplies as one, as the
+// model command asks for it: q, k and v, and gate and up. None for other
+// shapes, or with --n_limit.
+absl::StatusOr<std::vector<LayerShape>> FusedShapesOf(
+    const CommandLine& line, absl::string_view or_else);
+
 // InvalidArgument if --min_size or --max_size are given for other shapes than
 // the sweep.
 absl::Status CheckSweepSizes(const CommandLine& line,
