@@ -31,6 +31,7 @@ struct JobConfig {
   struct {
     std::string name = "llama3";
     std::string flavor = "tiny";
+    int64_t num_layers = 0;
   } model;
   struct {
     std::string path = "/usr/share/common-licenses";
@@ -117,8 +118,7 @@ struct JobArguments {
 //   --section.key           true;  --section.no_key is false
 //   --data, --device        data.path, job.device
 //   --resume, --noresume    checkpoint.resume = "always", "never"
-//   --deterministic         training.deterministic
-//   --print_config, --help
+//   --deterministic, --print_config, --help
 //
 // InvalidArgument names the key, the value and what would be right.
 absl::StatusOr<JobArguments> ParseArguments(absl::Span<const std::string> args);

@@ -62,6 +62,8 @@ void AddJob(JobConfig* c, Table* t) {
   t->MayChange(4);
   t->Text("model.name", &c->model.name, "architecture", {"llama3"});
   t->Text("model.flavor", &c->model.flavor, "size: a preset's name");
+  t->Int("model.num_layers", &c->model.num_layers, 0,
+         "the preset's shape with so many layers; 0: as many as it has");
 }
 
 void AddData(JobConfig* c, Table* t) {

@@ -32,6 +32,9 @@ absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
         preset.status().code(),
         absl::StrCat("model.flavor: ", preset.status().message()));
   }
+  if (config.model.num_layers > 0) {
+    preset->num_layers = config.model.num_layers;
+  }
   return preset;
 }
 

@@ -161,11 +161,14 @@ absl::Status CheckStore(const LlamaConfig& config,
 
 absl::Status WriteShard(const Stream& stream, const TensorView& host,
                         const TensorView& master) {
-  if (master.dtype() == DType::kF32) {
-    OCTET_RETURN_IF_ERROR(Copy(stream, host, master));
-  } else {
-    OCTET_RETURN_IF_ERROR(Convert(stream, host, master));
+  Tensor rounded;
+  if (master.dtype() != DType::kF32) {
+    OCTET_ASSIGN_OR_RETURN(rounded,
+                           Tensor::Allocate(master.dtype(), master.shape()));
+    OCTET_RETURN_IF_ERROR(Convert(Stream(), host, rounded));
   }
+  OCTET_RETURN_IF_ERROR(
+      Copy(stream, rounded.view().present() ? rounded.view() : host, master));
   return stream.Synchronize();
 }
 

@@ -56,8 +56,8 @@ absl::Status InitParams(const Stream& stream, const LlamaConfig& config,
 absl::Status CheckStore(const LlamaConfig& config,
                         const fsdp::ParamStore& store);
 
-// Writes f32 values of the host to a shard's master weights, which are f32, or
-// f64 in a store for gradient checks. Waits for the stream.
+// Writes f32 values of the host to a shard's master weights, rounded to nearest
+// where these are bf16. Waits for the stream.
 absl::Status WriteShard(const Stream& stream, const TensorView& host,
                         const TensorView& master);
 
