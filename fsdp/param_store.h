@@ -45,6 +45,10 @@ struct ParamShard {
   // The rows of the weights that the model reads, where these are copies that
   // an optimizer may write beside the masters; absent otherwise.
   TensorView weight = {};
+  // f32 [1, 1]: the largest magnitude of the rows as the model reads them,
+  // which an optimizer that calls MastersAndWeightsChanged writes; absent where
+  // nobody wants it.
+  TensorView amax = {};
 };
 
 // Whole gradients of a unit, in the order of its spec.
@@ -74,6 +78,12 @@ class ParamStore {
     return Acquire(unit);
   }
 
+  // The amax of each of Acquire's weights, f32 [1, 1], in their order; absent
+  // views where it is not known, an empty span where none is.
+  virtual absl::Span<const TensorView> WeightAmaxes(int64_t) const {
+    return {};
+  }
+
   // May be asked for several times before Reduce; fresh the first time.
   virtual absl::StatusOr<UnitGradients> Gradients(int64_t unit) = 0;
   // This microbatch has added all it will to the unit's gradients: their mean
@@ -90,7 +100,8 @@ class ParamStore {
   // The master weights were written: refreshes what Acquire gives and moves
   // version() on. FailedPrecondition while a unit is acquired.
   virtual absl::Status WeightsChanged() = 0;
-  // The same by whoever wrote shards()' weights too, rounded to nearest.
+  // The same by whoever wrote shards()' weights and amaxes too, the weights
+  // rounded to nearest.
   virtual absl::Status MastersAndWeightsChanged() { return WeightsChanged(); }
   // Changes whenever the weights may have: what caches made from them compare.
   virtual int64_t version() const = 0;

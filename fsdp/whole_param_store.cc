@@ -100,6 +100,14 @@ absl::Status WholeParamStore::AddParam(const ParamSpec& spec, Unit* unit) {
       weight = shard.weight;
     }
   }
+  // A transient copy's is not the master's.
+  if (is_matrix && weight.present() && options_.compute_dtype != DType::kF64) {
+    OCTET_ASSIGN_OR_RETURN(Tensor amax,
+                           Tensor::Zeros(stream_, DType::kF32, Shape({1, 1})));
+    shard.amax = amax;
+    memory_.push_back(std::move(amax));
+  }
+  unit->amaxes.push_back(shard.amax);
   unit->weights.push_back(weight);
   unit->masters.push_back(shard.master);
   unit->gradients.push_back(shard.gradient);
@@ -183,6 +191,14 @@ absl::Status WholeParamStore::Release(int64_t unit) {
   return absl::OkStatus();
 }
 
+absl::Span<const TensorView> WholeParamStore::WeightAmaxes(int64_t unit) const {
+  if (!amaxes_known_ || unit < 0 ||
+      unit >= static_cast<int64_t>(units_.size())) {
+    return {};
+  }
+  return units_[unit].amaxes;
+}
+
 absl::StatusOr<UnitGradients> WholeParamStore::Gradients(int64_t unit) {
   OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "gradients"));
   found->gradients_open = true;
@@ -246,6 +262,7 @@ absl::Status WholeParamStore::NewVersion() {
 
 absl::Status WholeParamStore::WeightsChanged() {
   OCTET_RETURN_IF_ERROR(NewVersion());
+  amaxes_known_ = false;
   for (const Unit& unit : units_) {
     OCTET_RETURN_IF_ERROR(RefreshCopies(unit, unit.is_transient));
   }
@@ -253,7 +270,9 @@ absl::Status WholeParamStore::WeightsChanged() {
 }
 
 absl::Status WholeParamStore::MastersAndWeightsChanged() {
-  return NewVersion();
+  OCTET_RETURN_IF_ERROR(NewVersion());
+  amaxes_known_ = true;
+  return absl::OkStatus();
 }
 
 }  // namespace octet::fsdp

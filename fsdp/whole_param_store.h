@@ -52,6 +52,7 @@ class WholeParamStore : public ParamStore {
   absl::StatusOr<absl::Span<const TensorView>> AcquireVectors(
       int64_t unit) override;
   absl::Status Release(int64_t unit) override;
+  absl::Span<const TensorView> WeightAmaxes(int64_t unit) const override;
   absl::StatusOr<UnitGradients> Gradients(int64_t unit) override;
   absl::Status Reduce(int64_t unit) override;
   absl::Span<const ParamShard> shards() const override { return shards_; }
@@ -66,6 +67,7 @@ class WholeParamStore : public ParamStore {
     std::vector<TensorView> weights;
     std::vector<TensorView> masters;
     std::vector<TensorView> gradients;
+    std::vector<TensorView> amaxes;
     bool is_transient = false;
     int64_t acquired = 0;
     bool gradients_open = false;
@@ -90,6 +92,7 @@ class WholeParamStore : public ParamStore {
   std::vector<ParamShard> shards_;
   std::vector<Tensor> memory_;
   const Unit* transient_ = nullptr;  // the one whose copies are in memory
+  bool amaxes_known_ = false;
   int64_t version_ = 0;
 };
 

@@ -24,6 +24,7 @@ AdamWTensors TensorsOf(const fsdp::ParamShard& shard) {
   tensors.master = shard.master;
   tensors.gradient = shard.gradient;
   if (shard.weight.present()) tensors.weight = shard.weight;
+  tensors.amax = shard.amax;
   tensors.rounding_key = internal::RoundingKey(shard.name);
   if (shard.first_row > 0) {
     tensors.first_element =

@@ -68,25 +68,25 @@ bool Block::IsPrepared(int64_t version) {
   return true;
 }
 
-absl::Status Block::Prepare(const Stream& stream,
-                            absl::Span<const TensorView> weights,
-                            int64_t version) {
-  OCTET_RETURN_IF_ERROR(q_.Prepare(stream, weights[kQuery], version));
-  OCTET_RETURN_IF_ERROR(k_.Prepare(stream, weights[kKey], version));
-  OCTET_RETURN_IF_ERROR(v_.Prepare(stream, weights[kValue], version));
-  OCTET_RETURN_IF_ERROR(o_.Prepare(stream, weights[kOutput], version));
-  OCTET_RETURN_IF_ERROR(gate_.Prepare(stream, weights[kGate], version));
-  OCTET_RETURN_IF_ERROR(up_.Prepare(stream, weights[kUp], version));
-  return down_.Prepare(stream, weights[kDown], version);
+absl::Status Block::Prepare(const Stream& stream, const BlockWeights& unit) {
+  const std::vector<Projection*> all = projections();
+  constexpr BlockParam kParams[] = {kQuery, kKey, kValue, kOutput,
+                                    kGate,  kUp,  kDown};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const TensorView amax =
+        unit.amaxes.empty() ? TensorView() : unit.amaxes[kParams[i]];
+    OCTET_RETURN_IF_ERROR(
+        all[i]->Prepare(stream, unit.weights[kParams[i]], amax, unit.version));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Block::Forward(const BlockContext& context,
-                            absl::Span<const TensorView> weights,
-                            int64_t version, const TensorView& residual,
-                            BlockActivations* a) {
-  OCTET_RETURN_IF_ERROR(Prepare(context.stream, weights, version));
-  OCTET_RETURN_IF_ERROR(ForwardAttention(context, weights, residual, a));
-  OCTET_RETURN_IF_ERROR(ForwardMlp(context, weights, /*adds=*/true, a));
+                            const BlockWeights& unit,
+                            const TensorView& residual, BlockActivations* a) {
+  OCTET_RETURN_IF_ERROR(Prepare(context.stream, unit));
+  OCTET_RETURN_IF_ERROR(ForwardAttention(context, unit.weights, residual, a));
+  OCTET_RETURN_IF_ERROR(ForwardMlp(context, unit.weights, /*adds=*/true, a));
   SharedInput& down_in = MlpInputs(context).down_in;
   OCTET_RETURN_IF_ERROR(
       down_in.Forward(context.stream, down_, context.scratch.delta));
@@ -213,6 +213,7 @@ absl::Status Block::BackwardAttention(const BlockContext& context,
       GradientMode::kOverwrite, GradientOf(gradients, kOutput), context.casts));
   AttentionBackwardArgs attention = {
       {a->q, a->k, a->v, a->o, a->log_sum_exp}, s.grad_o, s.dq, s.dk, s.dv};
+  attention.deterministic = context.deterministic;
   OCTET_RETURN_IF_ERROR(AttentionBackward(stream, attention));
   for (const TensorView& turned : {s.dq, s.dk}) {
     OCTET_RETURN_IF_ERROR(
@@ -234,14 +235,13 @@ absl::Status Block::BackwardAttention(const BlockContext& context,
 }
 
 absl::Status Block::Backward(const BlockContext& context,
-                             absl::Span<const TensorView> weights,
-                             int64_t version,
+                             const BlockWeights& unit,
                              const fsdp::UnitGradients& gradients,
                              BlockActivations* a) {
-  OCTET_RETURN_IF_ERROR(Prepare(context.stream, weights, version));
-  OCTET_RETURN_IF_ERROR(Recompute(context, weights, a));
-  OCTET_RETURN_IF_ERROR(BackwardMlp(context, weights, gradients, a));
-  return BackwardAttention(context, weights, gradients, a);
+  OCTET_RETURN_IF_ERROR(Prepare(context.stream, unit));
+  OCTET_RETURN_IF_ERROR(Recompute(context, unit.weights, a));
+  OCTET_RETURN_IF_ERROR(BackwardMlp(context, unit.weights, gradients, a));
+  return BackwardAttention(context, unit.weights, gradients, a);
 }
 
 }  // namespace octet::models

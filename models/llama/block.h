@@ -44,6 +44,13 @@ struct BlockContext {
   bool deterministic = true;  // see AttentionBackwardArgs
 };
 
+// A unit of the store.
+struct BlockWeights {
+  absl::Span<const TensorView> weights;
+  absl::Span<const TensorView> amaxes;  // empty where they are not known
+  int64_t version = 0;
+};
+
 class Block {
  public:
   Block(const float8::Recipe& recipe, const LlamaConfig& config, int64_t layer);
@@ -58,24 +65,22 @@ class Block {
   // Whether vectors are all that it reads of its weights in this version.
   bool IsPrepared(int64_t version);
 
-  // `weights` are the unit's, in BlockParam's order; `version` the store's.
+  // `weights` are the unit's, in BlockParam's order.
   // Reads activations->x when `residual` is absent (the first block); else x =
   // residual + scratch.delta. Leaves what the MLP adds in scratch.delta.
-  absl::Status Forward(const BlockContext& context,
-                       absl::Span<const TensorView> weights, int64_t version,
+  absl::Status Forward(const BlockContext& context, const BlockWeights& weights,
                        const TensorView& residual,
                        BlockActivations* activations);
 
   // scratch.grad_x holds the gradient of the block's output, and then of its
   // input. Adds to the unit's gradients. Activations are overwritten.
   absl::Status Backward(const BlockContext& context,
-                        absl::Span<const TensorView> weights, int64_t version,
+                        const BlockWeights& weights,
                         const fsdp::UnitGradients& gradients,
                         BlockActivations* activations);
 
  private:
-  absl::Status Prepare(const Stream& stream,
-                       absl::Span<const TensorView> weights, int64_t version);
+  absl::Status Prepare(const Stream& stream, const BlockWeights& weights);
   // Up to what attention adds, in scratch.delta; with `residual`, x is the sum.
   absl::Status ForwardAttention(const BlockContext& context,
                                 absl::Span<const TensorView> weights,

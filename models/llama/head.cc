@@ -25,8 +25,9 @@ Head::Head(const float8::Recipe& recipe, const LlamaConfig& config)
 absl::Status Head::Normalise(const HeadContext& context,
                              const TensorView& residual, const Scratch& scratch,
                              HeadActivations* a) {
-  OCTET_RETURN_IF_ERROR(lm_head_.Prepare(
-      context.stream, context.weights.lm_head, context.version));
+  OCTET_RETURN_IF_ERROR(
+      lm_head_.Prepare(context.stream, context.weights.lm_head,
+                       context.lm_head_amax, context.version));
   RmsNormForwardArgs norm;
   norm.residual = residual;
   norm.delta = scratch.delta;

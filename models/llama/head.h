@@ -36,6 +36,7 @@ struct HeadContext {
   Stream stream;
   const LlamaConfig* config;
   HeadTensors weights;
+  TensorView lm_head_amax;  // absent if it is not known
   int64_t version;
   SharedCasts* casts;
 };

@@ -193,6 +193,11 @@ absl::Status Llama::Plan(const TensorView& tokens) {
                      length));
 }
 
+BlockWeights Llama::WeightsOf(int64_t block,
+                              absl::Span<const TensorView> weights) const {
+  return {weights, store_->WeightAmaxes(block + 1), store_->version()};
+}
+
 BlockContext Llama::MakeContext() {
   return {
       stream_,         &config_, rope_table_.view(),    activations_.scratch(),
@@ -215,7 +220,7 @@ absl::Status Llama::ForwardBlocks(const TensorView& tokens) {
     OCTET_RETURN_IF_ERROR(unit.status());
     BlockActivations& block = activations_.block(i);
     OCTET_RETURN_IF_ERROR(blocks_[i].Forward(
-        context, unit.weights(), store_->version(), residual, &block));
+        context, WeightsOf(i, unit.weights()), residual, &block));
     residual = block.mlp_x;
   }
   return absl::OkStatus();
@@ -228,9 +233,9 @@ absl::Status Llama::BackwardBlocks(const TensorView& tokens) {
                         blocks_[i].IsPrepared(store_->version()));
     OCTET_RETURN_IF_ERROR(unit.status());
     OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(i + 1));
-    OCTET_RETURN_IF_ERROR(blocks_[i].Backward(context, unit.weights(),
-                                              store_->version(), gradients,
-                                              &activations_.block(i)));
+    OCTET_RETURN_IF_ERROR(
+        blocks_[i].Backward(context, WeightsOf(i, unit.weights()), gradients,
+                            &activations_.block(i)));
     OCTET_RETURN_IF_ERROR(store_->Reduce(i + 1));
   }
   OCTET_ASSIGN_OR_RETURN(const auto gradients, store_->Gradients(0));
@@ -247,14 +252,18 @@ absl::Status Llama::WithHead(
   const Acquired unit(store_, config_.num_layers + 1);
   OCTET_RETURN_IF_ERROR(unit.status());
   std::optional<Acquired> embedding;
-  HeadContext context = {stream_, &config_, {}, store_->version(), &casts_};
+  HeadContext context = {stream_, &config_, {}, {}, store_->version(), &casts_};
   context.weights.norm = unit.weights()[kFinalNorm];
   if (config_.tie_word_embeddings) {
     embedding.emplace(store_, 0);
     OCTET_RETURN_IF_ERROR(embedding->status());
     context.weights.lm_head = embedding->weights()[0];
+    const auto amaxes = store_->WeightAmaxes(0);
+    if (!amaxes.empty()) context.lm_head_amax = amaxes[0];
   } else {
     context.weights.lm_head = unit.weights()[kLmHead];
+    const auto amaxes = store_->WeightAmaxes(config_.num_layers + 1);
+    if (!amaxes.empty()) context.lm_head_amax = amaxes[kLmHead];
   }
   OCTET_RETURN_IF_ERROR(
       head_.Normalise(context, activations_.block(config_.num_layers - 1).mlp_x,

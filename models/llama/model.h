@@ -120,6 +120,8 @@ class Llama {
   absl::StatusOr<HeadGradients> TakeHeadGradients();
   absl::StatusOr<double> SumLosses();
   BlockContext MakeContext();
+  BlockWeights WeightsOf(int64_t block,
+                         absl::Span<const TensorView> weights) const;
 
   Stream stream_;
   LlamaConfig config_;

@@ -43,14 +43,14 @@ bool Projection::IsPrepared(int64_t version) const {
 }
 
 absl::Status Projection::Prepare(const Stream& stream, const TensorView& weight,
-                                 int64_t version) {
+                                 const TensorView& amax, int64_t version) {
   if (version == version_) {
     // The same values, but a store may have put them elsewhere.
     weight_.value = weight;
     return absl::OkStatus();
   }
   OCTET_RETURN_IF_ERROR(float8::PrepareWeight(
-      stream, recipe_, {weight, {}, &scaling_.weight}, &weight_));
+      stream, recipe_, {weight, amax, &scaling_.weight}, &weight_));
   version_ = version;
   return absl::OkStatus();
 }

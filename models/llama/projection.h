@@ -39,9 +39,10 @@ class Projection {
   bool wants_input_amax() const;
   bool wants_gradient_amax() const;
 
-  // Casts the weight unless its forms are of this version already.
+  // Casts the weight unless its forms are of this version already. `amax`: of
+  // the weight, f32 [1, 1], absent if it is not known.
   absl::Status Prepare(const Stream& stream, const TensorView& weight,
-                       int64_t version);
+                       const TensorView& amax, int64_t version);
   // Whether Prepare needs no weight, and nor does anything after it.
   bool IsPrepared(int64_t version) const;
   // The next Prepare casts again, whatever the version.
