@@ -29,15 +29,17 @@ float Philox::Uniform(uint64_t i) const {
   return static_cast<float>(Words(i / 4)[i % 4] >> 8) * 0x1p-24f;
 }
 
-float Philox::Normal(uint64_t i) const {
-  const std::array<uint32_t, 4> w = Words(i / 2);
+std::array<float, 2> Philox::NormalPair(uint64_t i) const {
+  const std::array<uint32_t, 4> w = Words(i);
   // (0, 1], so that the logarithm is finite.
   const double u = (static_cast<double>(w[0]) + 1.0) * 0x1p-32;
   const double angle = 2.0 * M_PI * static_cast<double>(w[1]) * 0x1p-32;
   const double radius = std::sqrt(-2.0 * std::log(u));
-  return static_cast<float>(radius *
-                            (i % 2 ? std::sin(angle) : std::cos(angle)));
+  return {static_cast<float>(radius * std::cos(angle)),
+          static_cast<float>(radius * std::sin(angle))};
 }
+
+float Philox::Normal(uint64_t i) const { return NormalPair(i / 2)[i % 2]; }
 
 uint64_t Philox::Below(uint64_t i, uint64_t n) const {
   const std::array<uint32_t, 4> w = Words(i);

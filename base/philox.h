@@ -27,6 +27,8 @@ class Philox {
 
   // Standard normal, by the Box-Muller transform in double; element i.
   float Normal(uint64_t i) const;
+  // Elements 2 i and 2 i + 1, in half the time that they take one by one.
+  std::array<float, 2> NormalPair(uint64_t i) const;
 
   // Uniform in [0, n), n > 0; element i. Bias below n / 2^64.
   uint64_t Below(uint64_t i, uint64_t n) const;

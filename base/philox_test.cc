@@ -32,6 +32,16 @@ TEST(PhiloxTest, NormalHasTheRightMoments) {
   EXPECT_NEAR(squares / n, 1.0, 0.02);
 }
 
+TEST(PhiloxTest, PairsAreTheElements) {
+  const Philox philox(5, 9);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const std::array<float, 2> pair = philox.NormalPair(i);
+    EXPECT_EQ(pair[0], philox.Normal(2 * i));
+    EXPECT_EQ(pair[1], philox.Normal(2 * i + 1));
+    EXPECT_NE(pair[0], pair[1]);
+  }
+}
+
 TEST(PhiloxTest, UniformAndBelowStayInRange) {
   const Philox philox(1, 2);
   double sum = 0;

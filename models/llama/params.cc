@@ -2,6 +2,7 @@
 #include "models/llama/params.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -55,27 +56,36 @@ uint64_t HashName(const std::string& name) {
   return hash;
 }
 
-// A number past the cut is drawn again, from a stream of that round.
-float Draw(uint64_t seed, uint64_t stream, const Start& start, uint64_t i) {
-  for (uint64_t round = 0;; ++round) {
-    const float z =
-        Philox(seed, stream + round * 0x9e3779b97f4a7c15u).Normal(i);
-    if (start.cut == 0.0 || std::abs(static_cast<double>(z)) <= start.cut) {
-      return static_cast<float>(start.deviation * static_cast<double>(z));
-    }
+// Element i. A number past the cut is drawn again, from a stream of that round;
+// `z` is what the first round gave.
+float Draw(uint64_t seed, uint64_t stream, const Start& start, uint64_t i,
+           float z) {
+  for (uint64_t round = 1;
+       start.cut != 0.0 && std::abs(static_cast<double>(z)) > start.cut;
+       ++round) {
+    z = Philox(seed, stream + round * 0x9e3779b97f4a7c15u).Normal(i);
   }
+  return static_cast<float>(start.deviation * static_cast<double>(z));
 }
 
 void Fill(uint64_t seed, const ParamShard& shard, const Start& start,
           float* out) {
   const int64_t n = shard.master.num_elements();
-  const int64_t first = shard.first_row * (n == 0 ? 0 : shard.master.cols());
+  if (start.deviation == 0.0) {
+    std::fill_n(out, n, 1.0f);
+    return;
+  }
+  const uint64_t first = shard.first_row * (n == 0 ? 0 : shard.master.cols());
   const uint64_t stream = HashName(shard.name);
+  const Philox philox(seed, stream);
   ParallelFor(n, 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      out[i] = start.deviation == 0.0 ? 1.0f
-                                      : Draw(seed, stream, start,
-                                             static_cast<uint64_t>(first + i));
+    const uint64_t last = first + end;
+    for (uint64_t i = first + begin; i < last;) {
+      const std::array<float, 2> pair = philox.NormalPair(i / 2);
+      do {
+        out[i - first] = Draw(seed, stream, start, i, pair[i % 2]);
+        ++i;
+      } while (i % 2 == 1 && i < last);
     }
   });
 }
