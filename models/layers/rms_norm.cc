@@ -86,6 +86,8 @@ absl::Status RmsNormBackward(const Stream& stream,
   OCTET_RETURN_IF_ERROR(check("dy", args.dy, dtype, shape));
   OCTET_RETURN_IF_ERROR(check("dx", args.dx, dtype, shape));
   OCTET_RETURN_IF_ERROR(check("dweight", args.dweight, statistic, row));
+  OCTET_RETURN_IF_ERROR(internal::CheckAmax(
+      stream, {"rms_norm", "dx_amax", args.dx_amax}, dtype));
   OCTET_ASSIGN_OR_RETURN(auto* kernel,
                          internal::RmsNormBackwardSlot().Get(stream.device()));
   return kernel(stream, args);

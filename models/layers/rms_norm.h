@@ -48,6 +48,8 @@ struct RmsNormBackwardArgs {
   TensorView dy;
   TensorView dx;       // accumulated into
   TensorView dweight;  // accumulated into
+  // Of dx as it is after this, else like forward's.
+  TensorView dx_amax = {};
 };
 absl::Status RmsNormBackward(const Stream& stream,
                              const RmsNormBackwardArgs& args);

@@ -120,7 +120,7 @@ absl::Status RmsNormForwardCpu(const Stream& stream,
   return float8::Amax(stream, args.y, float8::Granularity::kTensor, args.amax);
 }
 
-absl::Status RmsNormBackwardCpu(const Stream&,
+absl::Status RmsNormBackwardCpu(const Stream& stream,
                                 const RmsNormBackwardArgs& args) {
   VisitElement(args.x.dtype(), [&](auto element) {
     using Element = decltype(element);
@@ -139,7 +139,9 @@ absl::Status RmsNormBackwardCpu(const Stream&,
           args.dx.as<Element>());
     });
   });
-  return absl::OkStatus();
+  if (!args.dx_amax.present()) return absl::OkStatus();
+  return float8::Amax(stream, args.dx, float8::Granularity::kTensor,
+                      args.dx_amax);
 }
 
 }  // namespace octet::models::internal

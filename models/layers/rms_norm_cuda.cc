@@ -28,7 +28,7 @@ absl::Status RmsNormBackwardCuda(const Stream& stream,
                                  const RmsNormBackwardArgs& args) {
   RmsNormBackwardProblem problem;
   OCTET_ASSIGN_OR_RETURN(problem.type, ElementTypeOf("rms_norm", args.x));
-  if (args.x.num_elements() == 0) return absl::OkStatus();
+  if (args.x.num_elements() == 0) return ZeroAmax(stream, args.dx_amax);
   problem.rows = args.x.rows();
   problem.hidden = args.x.cols();
   problem.x = args.x.data();
@@ -37,6 +37,9 @@ absl::Status RmsNormBackwardCuda(const Stream& stream,
   problem.dy = args.dy.data();
   problem.dx = args.dx.data();
   problem.dweight = args.dweight.as<float>();
+  problem.dx_amax = args.dx_amax.as<float>();
+  OCTET_ASSIGN_OR_RETURN(problem.counters,
+                         CountersOf(stream, args.dx_amax.present()));
   OCTET_RETURN_IF_ERROR(SetDevice(stream));
   const RmsNormBackwardPlan plan = PlanRmsNormBackward(problem);
   OCTET_ASSIGN_OR_RETURN(void* const partial,

@@ -68,7 +68,7 @@ Tensor Host(const Stream& stream, const Tensor& tensor) {
 
 // On the host.
 struct Result {
-  Tensor x, y, rstd, amax, dx, dweight;
+  Tensor x, y, rstd, amax, dx, dweight, dx_amax;
 };
 
 // Outputs that are overwritten start as NaN; dx and dweight from 1, so that
@@ -89,11 +89,14 @@ Result RunBoth(const Stream& stream, const Inputs& in, DType dtype) {
   EXPECT_THAT(RmsNormForward(stream, args), IsOk());
   const Tensor dx = Constant(stream, dtype, shape, 1.0);
   const Tensor dweight = Constant(stream, StatisticOf(dtype), row, 1.0);
-  EXPECT_THAT(RmsNormBackward(stream, {x, weight, rstd, dy, dx, dweight}),
-              IsOk());
+  const Tensor dx_amax = Constant(stream, DType::kF32, Shape({1, 1}), kNan);
+  RmsNormBackwardArgs backward = {x, weight, rstd, dy, dx, dweight};
+  if (dtype != DType::kF64) backward.dx_amax = dx_amax;
+  EXPECT_THAT(RmsNormBackward(stream, backward), IsOk());
   EXPECT_THAT(stream.Synchronize(), IsOk());
-  return {Host(stream, x),    Host(stream, y),  Host(stream, rstd),
-          Host(stream, amax), Host(stream, dx), Host(stream, dweight)};
+  return {Host(stream, x),      Host(stream, y),  Host(stream, rstd),
+          Host(stream, amax),   Host(stream, dx), Host(stream, dweight),
+          Host(stream, dx_amax)};
 }
 
 std::vector<double> Reference(const Inputs& in) {
@@ -186,6 +189,7 @@ TEST(RmsNormTest, SameBitsEveryTime) {
     EXPECT_THAT(second.amax, BitwiseEq(first.amax));
     EXPECT_THAT(second.dx, BitwiseEq(first.dx));
     EXPECT_THAT(second.dweight, BitwiseEq(first.dweight));
+    EXPECT_THAT(second.dx_amax, BitwiseEq(first.dx_amax));
   }
 }
 
@@ -224,6 +228,48 @@ TEST(RmsNormTest, AmaxIsThatOfY) {
   }
 }
 
+// What was in dx counts: the largest may be no part of what is added.
+TEST(RmsNormTest, DxAmaxIsThatOfTheSum) {
+  OCTET_TEST_STREAM(stream);
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const int64_t hidden : {5, 264, 4096, 9000, 40000}) {
+      for (const double planted : {0.25, -1e30, kNan}) {
+        Inputs in(hidden > 4096 ? 3 : 700, hidden);
+        in.dy[in.rows * hidden - 2] = planted;
+        const Result result = RunBoth(stream, in, dtype);
+        const Tensor want = Constant(Stream(), DType::kF32, Shape({1, 1}), 0.0);
+        ASSERT_THAT(float8::Amax(Stream(), result.dx,
+                                 float8::Granularity::kTensor, want),
+                    IsOk());
+        EXPECT_THAT(result.dx_amax, BitwiseEq(want))
+            << hidden << " " << planted;
+        EXPECT_EQ(std::isnan(Doubles(result.dx_amax)[0]), std::isnan(planted));
+      }
+    }
+  }
+}
+
+TEST(RmsNormTest, DxAmaxOfWhatStaysIsThatOfDx) {
+  OCTET_TEST_STREAM(stream);
+  for (const int64_t hidden : {33, 256}) {
+    const Shape shape({kRows, hidden}), row({hidden});
+    const Tensor zeros = Constant(stream, DType::kBf16, shape, 0.0);
+    const Tensor weight = Constant(stream, DType::kBf16, row, 1.0);
+    const Tensor rstd = Constant(stream, DType::kF32, Shape({kRows}), 1.0);
+    const Tensor dweight = Constant(stream, DType::kF32, row, 0.0);
+    const Tensor amax = Constant(stream, DType::kF32, Shape({1, 1}), 100.0);
+    for (const double planted : {-3.0, -kInfinity}) {
+      std::vector<double> values(kRows * hidden, 0.5);
+      values[2 * hidden + 1] = planted;
+      const Tensor dx = On(stream, DType::kBf16, shape, values);
+      ASSERT_THAT(RmsNormBackward(
+                      stream, {zeros, weight, rstd, zeros, dx, dweight, amax}),
+                  IsOk());
+      EXPECT_EQ(Doubles(Host(stream, amax))[0], -planted);
+    }
+  }
+}
+
 // An infinite weight: y has one, and rstd does not.
 TEST(RmsNormTest, AmaxKeepsInfinity) {
   OCTET_TEST_STREAM(stream);
@@ -240,6 +286,7 @@ TEST(RmsNormTest, NoRows) {
   const Inputs in(0, 64);
   const Result result = RunBoth(stream, in, DType::kBf16);
   EXPECT_EQ(Doubles(result.amax)[0], 0.0);
+  EXPECT_EQ(Doubles(result.dx_amax)[0], 0.0);
   EXPECT_EQ(Doubles(result.dweight), std::vector<double>(64, 1.0));
 }
 
@@ -307,6 +354,10 @@ TEST(RmsNormTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(
       RmsNormBackward(Stream(), {x, weight, rstd, x, x, bf16_dweight}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("dweight")));
+  const Tensor dweight = MakeZeros(DType::kF32, Shape({kHidden}));
+  EXPECT_THAT(
+      RmsNormBackward(Stream(), {x, weight, rstd, x, x, dweight, dweight}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("dx_amax")));
 }
 
 TEST(RmsNormTest, DoubleIsForTheCpu) {

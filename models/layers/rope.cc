@@ -76,7 +76,8 @@ absl::StatusOr<Tensor> RopeTable(const Stream& stream,
 }
 
 absl::Status Rope(const Stream& stream, const TensorView& table,
-                  RopeDirection direction, const TensorView& x) {
+                  RopeDirection direction, const TensorView& x,
+                  const TensorView& amax) {
   OCTET_RETURN_IF_ERROR(internal::CheckActivation({"rope", "x", x}));
   if (x.shape().rank() != 4 || table.shape().rank() != 3 ||
       table.shape().dim(0) < x.shape().dim(1)) {
@@ -88,9 +89,11 @@ absl::Status Rope(const Stream& stream, const TensorView& table,
   OCTET_RETURN_IF_ERROR(internal::CheckTensor(
       stream, {"rope", "table", table}, internal::StatisticOf(x.dtype()),
       Shape({table.shape().dim(0), 2, x.shape().dim(3) / 2})));
+  OCTET_RETURN_IF_ERROR(
+      internal::CheckAmax(stream, {"rope", "amax", amax}, x.dtype()));
   OCTET_ASSIGN_OR_RETURN(auto* kernel,
                          internal::RopeSlot().Get(stream.device()));
-  return kernel(stream, table, direction, x);
+  return kernel(stream, table, direction, x, amax);
 }
 
 }  // namespace octet::models

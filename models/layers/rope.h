@@ -58,10 +58,13 @@ enum class RopeDirection : uint8_t { kForward, kBackward };
 
 // Turns x in place: [batch, length, heads, head_dim], f32, bf16 or f64; row t
 // of each sequence by the table's row t. Products and their sums are rounded
-// one by one: the same bits on any device. Queued on `stream`; views must
-// outlive the work.
+// one by one: the same bits on any device. `amax`, f32 [1, 1], is overwritten
+// with the largest magnitude of what was written, NaN if that has one, as
+// float8::Cast takes it; absent: not wanted; f32 and bf16. Queued on `stream`;
+// views must outlive the work.
 absl::Status Rope(const Stream& stream, const TensorView& table,
-                  RopeDirection direction, const TensorView& x);
+                  RopeDirection direction, const TensorView& x,
+                  const TensorView& amax = {});
 
 }  // namespace octet::models
 

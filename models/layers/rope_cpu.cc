@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "base/parallel.h"
+#include "float8/amax.h"
 #include "models/layers/elements.h"
 #include "models/layers/rope_kernel.h"
 
@@ -39,8 +40,9 @@ struct Rotate {
 
 }  // namespace
 
-absl::Status RopeCpu(const Stream&, const TensorView& table,
-                     RopeDirection direction, const TensorView& x) {
+absl::Status RopeCpu(const Stream& stream, const TensorView& table,
+                     RopeDirection direction, const TensorView& x,
+                     const TensorView& amax) {
   const Shape& shape = x.shape();
   VisitElement(x.dtype(), [&](auto element) {
     using Element = decltype(element);
@@ -53,7 +55,10 @@ absl::Status RopeCpu(const Stream&, const TensorView& table,
                       static_cast<const T*>(table.data()), x.as<Element>());
                 });
   });
-  return absl::OkStatus();
+  if (!amax.present()) return absl::OkStatus();
+  // As one row of x's bytes as they lie.
+  return float8::Amax(stream, x.Reshaped(Shape({1, x.num_elements()})),
+                      float8::Granularity::kTensor, amax);
 }
 
 }  // namespace octet::models::internal

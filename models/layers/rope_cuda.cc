@@ -14,10 +14,11 @@ namespace octet::models::internal {
 namespace {
 
 absl::Status RopeCuda(const Stream& stream, const TensorView& table,
-                      RopeDirection direction, const TensorView& x) {
+                      RopeDirection direction, const TensorView& x,
+                      const TensorView& amax) {
   RopeProblem problem;
   OCTET_ASSIGN_OR_RETURN(problem.type, ElementTypeOf("rope", x));
-  if (x.num_elements() == 0) return absl::OkStatus();
+  if (x.num_elements() == 0) return ZeroAmax(stream, amax);
   problem.rows = x.shape().dim(0) * x.shape().dim(1);
   problem.length = x.shape().dim(1);
   problem.heads = x.shape().dim(2);
@@ -25,6 +26,8 @@ absl::Status RopeCuda(const Stream& stream, const TensorView& table,
   problem.sign = direction == RopeDirection::kForward ? 1.0f : -1.0f;
   problem.table = table.as<float>();
   problem.x = x.data();
+  problem.amax = amax.as<float>();
+  OCTET_ASSIGN_OR_RETURN(problem.counters, CountersOf(stream, amax.present()));
   OCTET_RETURN_IF_ERROR(SetDevice(stream));
   return CudaStatus(LaunchRope(problem, NativeOf(stream)),
                     absl::StrCat("rope of ", x.ToString()));

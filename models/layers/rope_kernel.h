@@ -13,7 +13,8 @@
 namespace octet::models::internal {
 
 using RopeKernel = absl::Status(const Stream&, const TensorView& table,
-                                RopeDirection, const TensorView& x);
+                                RopeDirection, const TensorView& x,
+                                const TensorView& amax);
 
 KernelSlot<RopeKernel>& RopeSlot();
 

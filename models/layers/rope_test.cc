@@ -2,8 +2,10 @@
 #include "models/layers/rope.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "float8/amax.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/layers/test_tensors.h"
@@ -25,6 +27,16 @@ RopeOptions Options(int64_t head_dim) {
   RopeOptions options;
   options.head_dim = head_dim;
   return options;
+}
+
+double AmaxOf(const Tensor& host) {
+  const Tensor amax = MakeZeros(DType::kF32, Shape({1, 1}));
+  EXPECT_THAT(
+      float8::Amax(Stream(),
+                   host.view().Reshaped(Shape({1, host.num_elements()})),
+                   float8::Granularity::kTensor, amax),
+      IsOk());
+  return Doubles(amax)[0];
 }
 
 TEST(RopeTest, FrequenciesFallGeometrically) {
@@ -95,12 +107,17 @@ TEST(RopeTest, DevicesAgreeBitForBit) {
       const TensorView x(memory.as<char>() + c.skip * SizeOf(dtype), dtype,
                          shape, stream.device());
       ASSERT_THAT(Copy(stream, expected, x), IsOk());
+      const Tensor amax =
+          ToDevice(stream, MakeTensor(DType::kF32, Shape({1, 1}), {1e9}))
+              .value();
       for (const RopeDirection direction :
            {RopeDirection::kForward, RopeDirection::kForward,
             RopeDirection::kBackward}) {
         ASSERT_THAT(Rope(Stream(), host_table, direction, expected), IsOk());
-        ASSERT_THAT(Rope(stream, table, direction, x), IsOk());
+        ASSERT_THAT(Rope(stream, table, direction, x, amax), IsOk());
         EXPECT_THAT(ToHost(stream, x).value(), BitwiseEq(expected))
+            << c.heads << " " << c.head_dim;
+        EXPECT_EQ(Doubles(ToHost(stream, amax).value())[0], AmaxOf(expected))
             << c.heads << " " << c.head_dim;
       }
     }
@@ -113,7 +130,40 @@ TEST(RopeTest, NothingToTurn) {
                              RopeTable(stream, Options(4), 3, DType::kF32));
   const Tensor x =
       ToDevice(stream, MakeZeros(DType::kF32, Shape({0, 3, 1, 4}))).value();
-  EXPECT_THAT(Rope(stream, table, RopeDirection::kForward, x), IsOk());
+  const Tensor amax =
+      ToDevice(stream, MakeTensor(DType::kF32, Shape({1, 1}), {7.0})).value();
+  EXPECT_THAT(Rope(stream, table, RopeDirection::kForward, x, amax), IsOk());
+  EXPECT_EQ(Doubles(ToHost(stream, amax).value())[0], 0.0);
+}
+
+// In the last row, by vectors and element by element.
+TEST(RopeTest, AmaxKeepsNanAndInfinity) {
+  OCTET_TEST_STREAM(stream);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const int64_t head_dim : {10, 64}) {
+      const Shape shape({1, 37, 3, head_dim});
+      const Tensor table =
+          RopeTable(stream, Options(head_dim), 37, dtype).value();
+      for (const double planted :
+           {std::numeric_limits<double>::quiet_NaN(), -kInfinity}) {
+        std::vector<double> values = NormalValues(shape.num_elements(), 5);
+        values.back() = planted;
+        const Tensor x =
+            ToDevice(stream, MakeTensor(dtype, shape, values)).value();
+        const Tensor amax =
+            ToDevice(stream, MakeZeros(DType::kF32, Shape({1, 1}))).value();
+        ASSERT_THAT(Rope(stream, table, RopeDirection::kBackward, x, amax),
+                    IsOk());
+        const double got = Doubles(ToHost(stream, amax).value())[0];
+        if (std::isnan(planted)) {
+          EXPECT_TRUE(std::isnan(got)) << head_dim;
+        } else {
+          EXPECT_EQ(got, kInfinity) << head_dim;
+        }
+      }
+    }
+  }
 }
 
 TEST(RopeTest, BackwardIsTheInverseAndEachSequenceStartsAtZero) {
@@ -156,6 +206,10 @@ TEST(RopeTest, RefusesOddHeadsAndShortTables) {
   EXPECT_THAT(Rope(stream, table, RopeDirection::kForward,
                    MakeZeros(DType::kF64, Shape({1, 3, 1, 4}))),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Rope(stream, table, RopeDirection::kForward,
+                   MakeZeros(DType::kF32, Shape({1, 3, 1, 4})),
+                   MakeZeros(DType::kF32, Shape({2}))),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("amax")));
 }
 
 }  // namespace

@@ -94,6 +94,11 @@ void Activations::LayOut(const LlamaConfig& config,
   for (TensorView* amax : {&scratch_.amax, &scratch_.other_amax}) {
     *amax = arena->Take(DType::kF32, Shape({1, 1}));
   }
+  if (options.wants_grad_x_amax) {
+    scratch_.grad_x_amax = arena->Take(DType::kF32, Shape({1, 1}));
+  } else {
+    scratch_.grad_x_amax = TensorView();
+  }
   const Shape logits({options.loss_chunk, config.vocab_size});
   head_.x = take(hidden);
   head_.rstd = take_statistic(Shape({b * t}));

@@ -46,6 +46,7 @@ enum class Keep : uint8_t {
 struct Scratch {
   TensorView delta;         // what a layer adds to the residual stream
   TensorView grad_x;        // gradient of the residual stream
+  TensorView grad_x_amax;   // f32 [1, 1], its amax; absent: nobody asks
   TensorView grad_in;       // gradient of a normalised input
   TensorView grad_down_in;  // [tokens, intermediate]
   TensorView grad_o, dq, dk, dv;
@@ -66,6 +67,7 @@ struct ActivationOptions {
   int64_t length = 0;
   int64_t loss_chunk = 0;  // tokens
   DType compute_dtype = DType::kF32;
+  bool wants_grad_x_amax = false;
   // Whether backward reads these inputs, block by block; else blocks share one.
   struct BlockNeeds {
     bool attention_in = true;

@@ -183,7 +183,7 @@ absl::Status Block::BackwardMlp(const BlockContext& context,
   const Scratch& s = context.scratch;
   const BlockInputs& inputs = MlpInputs(context);
   OCTET_RETURN_IF_ERROR(inputs.down_in.Backward(
-      stream, down_, s.grad_x, TensorView(), s.grad_down_in,
+      stream, down_, s.grad_x, s.grad_x_amax, s.grad_down_in,
       GradientMode::kOverwrite, GradientOf(gradients, kDown), context.casts));
   SwigluBackwardArgs swiglu = {a->gate, a->up, s.grad_down_in, a->gate, a->up};
   if (gate_.wants_gradient_amax()) swiglu.dgate_amax = s.amax;
@@ -197,8 +197,9 @@ absl::Status Block::BackwardMlp(const BlockContext& context,
       GradientOf(gradients, kUp), context.casts));
   OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
                          ZeroIfFresh(stream, gradients, kPostAttentionNorm));
-  return RmsNormBackward(stream, {a->mlp_x, weights[kPostAttentionNorm],
-                                  a->mlp_rstd, s.grad_in, s.grad_x, dweight});
+  return RmsNormBackward(
+      stream, {a->mlp_x, weights[kPostAttentionNorm], a->mlp_rstd, s.grad_in,
+               s.grad_x, dweight, s.grad_x_amax});
 }
 
 absl::Status Block::BackwardAttention(const BlockContext& context,
@@ -209,29 +210,33 @@ absl::Status Block::BackwardAttention(const BlockContext& context,
   const Scratch& s = context.scratch;
   const BlockInputs& inputs = AttentionInputs(context);
   OCTET_RETURN_IF_ERROR(inputs.o_in.Backward(
-      stream, o_, s.grad_x, TensorView(), Rows(s.grad_o),
+      stream, o_, s.grad_x, s.grad_x_amax, Rows(s.grad_o),
       GradientMode::kOverwrite, GradientOf(gradients, kOutput), context.casts));
   AttentionBackwardArgs attention = {
       {a->q, a->k, a->v, a->o, a->log_sum_exp}, s.grad_o, s.dq, s.dk, s.dv};
   attention.deterministic = context.deterministic;
   OCTET_RETURN_IF_ERROR(AttentionBackward(stream, attention));
-  for (const TensorView& turned : {s.dq, s.dk}) {
-    OCTET_RETURN_IF_ERROR(
-        Rope(stream, context.rope_table, RopeDirection::kBackward, turned));
-  }
-  const auto backward = [&](Projection* reader, const TensorView& g,
-                            GradientMode mode, BlockParam param) {
-    return inputs.attention_in.Backward(
-        stream, *reader, Rows(g), TensorView(), s.grad_in, mode,
-        GradientOf(gradients, param), context.casts);
-  };
-  OCTET_RETURN_IF_ERROR(backward(&q_, s.dq, GradientMode::kOverwrite, kQuery));
-  OCTET_RETURN_IF_ERROR(backward(&k_, s.dk, GradientMode::kAccumulate, kKey));
-  OCTET_RETURN_IF_ERROR(backward(&v_, s.dv, GradientMode::kAccumulate, kValue));
+  TensorView dq_amax, dk_amax;
+  if (q_.wants_gradient_amax()) dq_amax = s.amax;
+  if (k_.wants_gradient_amax()) dk_amax = s.other_amax;
+  OCTET_RETURN_IF_ERROR(Rope(stream, context.rope_table,
+                             RopeDirection::kBackward, s.dq, dq_amax));
+  OCTET_RETURN_IF_ERROR(Rope(stream, context.rope_table,
+                             RopeDirection::kBackward, s.dk, dk_amax));
+  const SharedInput& in = inputs.attention_in;
+  OCTET_RETURN_IF_ERROR(in.Backward(
+      stream, q_, Rows(s.dq), dq_amax, s.grad_in, GradientMode::kOverwrite,
+      GradientOf(gradients, kQuery), context.casts));
+  OCTET_RETURN_IF_ERROR(in.Backward(
+      stream, k_, Rows(s.dk), dk_amax, s.grad_in, GradientMode::kAccumulate,
+      GradientOf(gradients, kKey), context.casts));
+  OCTET_RETURN_IF_ERROR(in.Backward(
+      stream, v_, Rows(s.dv), TensorView(), s.grad_in,
+      GradientMode::kAccumulate, GradientOf(gradients, kValue), context.casts));
   OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
                          ZeroIfFresh(stream, gradients, kInputNorm));
   return RmsNormBackward(stream, {a->x, weights[kInputNorm], a->attention_rstd,
-                                  s.grad_in, s.grad_x, dweight});
+                                  s.grad_in, s.grad_x, dweight, s.grad_x_amax});
 }
 
 absl::Status Block::Backward(const BlockContext& context,

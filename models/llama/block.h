@@ -58,6 +58,10 @@ class Block {
   // In the order of the parameters.
   std::vector<Projection*> projections();
   ActivationOptions::BlockNeeds needs() const;
+  // Whether it is spared a read of scratch.grad_x by scratch.grad_x_amax.
+  bool wants_grad_x_amax() const {
+    return o_.wants_gradient_amax() || down_.wants_gradient_amax();
+  }
 
   // What it keeps of a forward pass; all by default.
   void set_keep(Keep keep) { keep_ = keep; }
@@ -72,8 +76,9 @@ class Block {
                        const TensorView& residual,
                        BlockActivations* activations);
 
-  // scratch.grad_x holds the gradient of the block's output, and then of its
-  // input. Adds to the unit's gradients. Activations are overwritten.
+  // scratch.grad_x, with its amax, holds the gradient of the block's output,
+  // and then of its input. Adds to the unit's gradients. Activations are
+  // overwritten.
   absl::Status Backward(const BlockContext& context,
                         const BlockWeights& weights,
                         const fsdp::UnitGradients& gradients,

@@ -86,7 +86,7 @@ absl::Status Head::LossAndGradient(const HeadContext& context,
   OCTET_RETURN_IF_ERROR(FillZero(context.stream, scratch.grad_x));
   return RmsNormBackward(context.stream,
                          {a->x, context.weights.norm, a->rstd, scratch.grad_in,
-                          scratch.grad_x, gradients.norm});
+                          scratch.grad_x, gradients.norm, scratch.grad_x_amax});
 }
 
 absl::Status Head::Logits(const HeadContext& context, HeadActivations* a,

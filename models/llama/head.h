@@ -56,7 +56,7 @@ class Head {
                     HeadActivations* activations);
 
   // Loss, and its gradient times grad_scale: into `gradients`, and written to
-  // scratch.grad_x for the residual stream.
+  // scratch.grad_x, with its amax, for the residual stream.
   absl::Status LossAndGradient(const HeadContext& context,
                                const TensorView& targets, double grad_scale,
                                const HeadGradients& gradients,

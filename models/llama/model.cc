@@ -48,7 +48,10 @@ ActivationOptions ActivationsFor(const LlamaConfig& config,
   activations.compute_dtype = options.compute_dtype;
   activations.loss_chunk =
       LossChunk(device, options.loss_chunk, batch * length, config.vocab_size);
-  for (const Block& block : blocks) activations.needs.push_back(block.needs());
+  for (const Block& block : blocks) {
+    activations.needs.push_back(block.needs());
+    activations.wants_grad_x_amax |= block.wants_grad_x_amax();
+  }
   return activations;
 }
 

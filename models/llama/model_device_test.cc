@@ -82,6 +82,24 @@ TEST_P(ModelDeviceTest, TheSameBitsOnEveryRunAndByRecomputing) {
   }
 }
 
+// A history's first scale is that of the tensor at hand, which its cast reads
+// for it; dynamic scaling is told most of its amaxes by the layers before.
+TEST(ModelDeviceAmaxTest, LayersTellCastsTheAmaxesThatTheseWouldFind) {
+  OCTET_TEST_STREAM(stream);
+  OCTET_ASSERT_OK_AND_ASSIGN(
+      TestModel told,
+      MakeTestModel(Config(), Options("tensorwise", DType::kBf16),
+                    {DType::kBf16}, 40, stream));
+  OCTET_ASSERT_OK_AND_ASSIGN(
+      TestModel found,
+      MakeTestModel(Config(), Options("tensorwise_delayed", DType::kBf16),
+                    {DType::kBf16}, 40, stream));
+  OCTET_ASSERT_OK_AND_ASSIGN(const double loss, told.Run());
+  OCTET_ASSERT_OK_AND_ASSIGN(const double expected, found.Run());
+  EXPECT_EQ(loss, expected);
+  EXPECT_EQ(told.Gradients(), found.Gradients());
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Recipes, ModelDeviceTest,
     ::testing::Values(Case{"bf16", DType::kF32, 1e-5},

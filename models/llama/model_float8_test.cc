@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "float8/recipe.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/layers/test_tensors.h"
@@ -103,6 +104,29 @@ TEST(LlamaFloat8Test, FiltersSplitLayersThatShareAnInput) {
   EXPECT_GT(most, 0.0);
   EXPECT_NE(all, most);
   EXPECT_LT(all, 0.2);
+}
+
+// A history's first scale is that of the tensor at hand, which its cast reads
+// for it; dynamic scaling is told most of its amaxes by the layers before.
+TEST(LlamaFloat8Test, LayersTellCastsTheAmaxesThatTheseWouldFind) {
+  for (const auto& keep :
+       std::vector<std::vector<Keep>>{{}, {Keep::kAttention, Keep::kInput}}) {
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      LlamaOptions told, found;
+      told.recipe = *float8::NamedRecipe("tensorwise");
+      found.recipe = *float8::NamedRecipe("tensorwise_delayed");
+      told.keep = found.keep = keep;
+      told.compute_dtype = found.compute_dtype = dtype;
+      OCTET_ASSERT_OK_AND_ASSIGN(TestModel a,
+                                 MakeTestModel(TestConfig(), told, {dtype}));
+      OCTET_ASSERT_OK_AND_ASSIGN(TestModel b,
+                                 MakeTestModel(TestConfig(), found, {dtype}));
+      OCTET_ASSERT_OK_AND_ASSIGN(const double loss, a.Run());
+      OCTET_ASSERT_OK_AND_ASSIGN(const double expected, b.Run());
+      EXPECT_EQ(loss, expected);
+      EXPECT_EQ(a.Gradients(), b.Gradients());
+    }
+  }
 }
 
 TEST(LlamaFloat8Test, HistoriesAreSavedAndRestored) {

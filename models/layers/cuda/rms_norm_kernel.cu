@@ -115,6 +115,7 @@ __global__ void __launch_bounds__(kMaxBackwardThreads, kVectors == 1 ? 2 : 1)
     LoadRow(all_dy + row * vectors, vectors, next_dy);
   };
   if (kAhead) load(blockIdx.x);
+  unsigned largest = 0;
   int turn = 0;
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     uint4 x[kVectors], dy[kVectors], dx[kVectors];
@@ -144,10 +145,14 @@ __global__ void __launch_bounds__(kMaxBackwardThreads, kVectors == 1 ? 2 : 1)
       const uint4 sum =
           AddGradient<T>(x[v], dy[v], weight[v], dx[v], rstd, mean, dweight[v]);
       const int64_t at = static_cast<int64_t>(v) * blockDim.x + threadIdx.x;
-      if (at < vectors) all_dx[row * vectors + at] = sum;
+      if (at < vectors) {
+        largest = max(largest, AbsBitsOf<T>(sum));
+        all_dx[row * vectors + at] = sum;
+      }
     }
   }
   StorePartial(dweight, vectors, partial + blockIdx.x * p.hidden);
+  if (p.dx_amax != nullptr) GridMax<1>({largest}, p.counters, {p.dx_amax});
 }
 
 template <typename T>
@@ -170,6 +175,7 @@ template <typename T>
 __global__ void BackwardScalarKernel(RmsNormBackwardProblem p) {
   __shared__ float sums[2][32];
   const auto* weight = static_cast<const T*>(p.weight);
+  unsigned largest = 0;
   int turn = 0;
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const auto* x = static_cast<const T*>(p.x) + row * p.hidden;
@@ -185,9 +191,13 @@ __global__ void BackwardScalarKernel(RmsNormBackwardProblem p) {
     turn ^= 1;
     for (int64_t i = threadIdx.x; i < p.hidden; i += blockDim.x) {
       const float g = ToFloat(dy[i]) * ToFloat(weight[i]);
-      Narrow(ToFloat(dx[i]) + rstd * (g - ToFloat(x[i]) * mean), &dx[i]);
+      T rounded;
+      Narrow(ToFloat(dx[i]) + rstd * (g - ToFloat(x[i]) * mean), &rounded);
+      largest = max(largest, AbsBitsOf(rounded));
+      dx[i] = rounded;
     }
   }
+  if (p.dx_amax != nullptr) GridMax<1>({largest}, p.counters, {p.dx_amax});
 }
 
 constexpr int kReduceColumns = 32;

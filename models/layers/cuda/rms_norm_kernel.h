@@ -44,6 +44,8 @@ struct RmsNormBackwardProblem {
   const void* dy;
   void* dx;
   float* dweight;
+  float* dx_amax;      // null: not taken
+  unsigned* counters;  // as above
 };
 
 // Launch numbers: a block sums its rows' parts of dweight.

@@ -37,18 +37,21 @@ __device__ __forceinline__ void LoadFloats(const float* from,
 }
 
 // Lanes of a row: `vectors` for each of `groups` heads, and as many again for
-// the heads that are groups further on. A block has blockDim.y rows.
+// the heads that are groups further on; `lanes` threads take them. A block has
+// as many rows as it has threads for.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    VectorKernel(RopeProblem p, int vectors, int groups) {
+    VectorKernel(RopeProblem p, int vectors, int groups, int lanes) {
   constexpr int kPer = kPerVector<T>;
-  const int64_t row =
-      static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (row >= p.rows) return;
+  const int rows = kThreads / lanes;
+  const int in_block = static_cast<int>(threadIdx.x) / lanes;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * rows + in_block;
+  const bool has_row = in_block < rows && row < p.rows;
   const float* const table = p.table + row % p.length * 2 * p.half;
   uint4* const x = static_cast<uint4*>(p.x) + row * p.heads * 2 * vectors;
-  for (int lane = static_cast<int>(threadIdx.x); lane < vectors * groups;
-       lane += static_cast<int>(blockDim.x)) {
+  unsigned largest = 0;
+  for (int lane = static_cast<int>(threadIdx.x) % lanes;
+       has_row && lane < vectors * groups; lane += lanes) {
     const int v = lane % vectors;
     const int group = lane / vectors;
     uint4 low[kHeads], high[kHeads];
@@ -73,10 +76,14 @@ __global__ void __launch_bounds__(kThreads)
       Unpack<T>(high[k], b);
 #pragma unroll
       for (int i = 0; i < kPer; ++i) Turn(cosine[i], sine[i], &a[i], &b[i]);
-      x[head * 2 * vectors + v] = Pack<T>(a);
-      x[(head * 2 + 1) * vectors + v] = Pack<T>(b);
+      const uint4 turned_low = Pack<T>(a), turned_high = Pack<T>(b);
+      largest = max(largest,
+                    max(AbsBitsOf<T>(turned_low), AbsBitsOf<T>(turned_high)));
+      x[head * 2 * vectors + v] = turned_low;
+      x[(head * 2 + 1) * vectors + v] = turned_high;
     }
   }
+  if (p.amax != nullptr) GridMax<1>({largest}, p.counters, {p.amax});
 }
 
 // Any half and alignment; a block for each row.
@@ -85,6 +92,7 @@ __global__ void __launch_bounds__(kThreads) ScalarKernel(RopeProblem p) {
   const int64_t row = blockIdx.x;
   const float* const table = p.table + row % p.length * 2 * p.half;
   T* const x = static_cast<T*>(p.x) + row * p.heads * 2 * p.half;
+  unsigned largest = 0;
   for (int64_t at = threadIdx.x; at < p.heads * p.half; at += kThreads) {
     const int64_t head = at / p.half, i = at % p.half;
     T* const low = x + head * 2 * p.half + i;
@@ -93,7 +101,9 @@ __global__ void __launch_bounds__(kThreads) ScalarKernel(RopeProblem p) {
     Turn(table[i], __fmul_rn(table[p.half + i], p.sign), &a, &b);
     Narrow(a, low);
     Narrow(b, high);
+    largest = max(largest, max(AbsBitsOf(*low), AbsBitsOf(*high)));
   }
+  if (p.amax != nullptr) GridMax<1>({largest}, p.counters, {p.amax});
 }
 
 template <typename T>
@@ -106,10 +116,10 @@ cudaError_t Launch(const RopeProblem& p, cudaStream_t stream) {
   const int64_t groups = (p.heads + kHeads - 1) / kHeads;
   const int64_t lanes = std::min<int64_t>(vectors * groups, kThreads);
   const int64_t rows = kThreads / lanes;
-  VectorKernel<T>
-      <<<static_cast<unsigned>((p.rows + rows - 1) / rows),
-         dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(rows)), 0,
-         stream>>>(p, static_cast<int>(vectors), static_cast<int>(groups));
+  VectorKernel<T><<<static_cast<unsigned>((p.rows + rows - 1) / rows), kThreads,
+                    0, stream>>>(p, static_cast<int>(vectors),
+                                 static_cast<int>(groups),
+                                 static_cast<int>(lanes));
   return cudaGetLastError();
 }
 

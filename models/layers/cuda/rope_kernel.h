@@ -23,6 +23,8 @@ struct RopeProblem {
   float sign;          // 1 forward, -1 backward
   const float* table;  // [length, 2, half]
   void* x;             // [rows, heads, 2 half]
+  float* amax;         // of x as written, null: not taken
+  unsigned* counters;  // the stream's; read with amax alone
 };
 
 // All sizes > 0.
