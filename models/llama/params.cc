@@ -90,18 +90,49 @@ void Fill(uint64_t seed, const ParamShard& shard, const Start& start,
   });
 }
 
+// Host memory for one shard after the other: fresh pages for each would take
+// longer than the numbers.
+class Stage {
+ public:
+  absl::StatusOr<TensorView> Get(DType dtype, const Shape& shape) {
+    const int64_t bytes = shape.num_elements() * SizeOf(dtype);
+    if (memory_.view().num_bytes() < bytes) {
+      OCTET_ASSIGN_OR_RETURN(memory_,
+                             Tensor::Allocate(DType::kU8, Shape({bytes})));
+    }
+    return TensorView(memory_.view().data(), dtype, shape);
+  }
+
+ private:
+  Tensor memory_;
+};
+
+struct Stages {
+  Stage wide;
+  Stage rounded;
+};
+
 absl::Status InitShard(const Stream& stream, uint64_t seed,
-                       const ParamShard& shard, const Start& start) {
-  if (shard.master.empty()) return absl::OkStatus();
-  if (shard.master.device().kind == DeviceKind::kCpu &&
-      shard.master.dtype() == DType::kF32) {
-    Fill(seed, shard, start, shard.master.as<float>());
+                       const ParamShard& shard, const Start& start,
+                       Stages* stages) {
+  const TensorView& master = shard.master;
+  if (master.empty()) return absl::OkStatus();
+  if (master.device().kind == DeviceKind::kCpu &&
+      master.dtype() == DType::kF32) {
+    Fill(seed, shard, start, master.as<float>());
     return absl::OkStatus();
   }
-  OCTET_ASSIGN_OR_RETURN(const Tensor host,
-                         Tensor::Allocate(DType::kF32, shard.master.shape()));
+  OCTET_ASSIGN_OR_RETURN(TensorView host,
+                         stages->wide.Get(DType::kF32, master.shape()));
   Fill(seed, shard, start, host.as<float>());
-  return WriteShard(stream, host, shard.master);
+  if (master.dtype() != DType::kF32) {
+    OCTET_ASSIGN_OR_RETURN(const TensorView rounded,
+                           stages->rounded.Get(master.dtype(), master.shape()));
+    OCTET_RETURN_IF_ERROR(Convert(Stream(), host, rounded));
+    host = rounded;
+  }
+  OCTET_RETURN_IF_ERROR(Copy(stream, host, master));
+  return stream.Synchronize();
 }
 
 }  // namespace
@@ -187,12 +218,13 @@ absl::Status InitParams(const Stream& stream, const LlamaConfig& config,
   OCTET_RETURN_IF_ERROR(Validate(config));
   OCTET_RETURN_IF_ERROR(CheckStore(config, *store));
   const std::vector<UnitSpec> units = UnitSpecs(config);
+  Stages stages;
   for (size_t u = 0; u < units.size(); ++u) {
     for (size_t p = 0; p < units[u].params.size(); ++p) {
       for (const ParamShard& shard : store->shards()) {
         if (shard.name != units[u].params[p].name) continue;
         OCTET_RETURN_IF_ERROR(
-            InitShard(stream, seed, shard, StartOf(config, u, p)));
+            InitShard(stream, seed, shard, StartOf(config, u, p), &stages));
       }
     }
   }
