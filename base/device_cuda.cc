@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cuda_status.h"
 #include "base/device_runtime.h"
+#include "base/nvml_cuda.h"
 #include "base/status_macros.h"
 
 namespace octet {
@@ -162,7 +163,7 @@ constexpr DeviceRuntime kRuntime = {
     Count,         Describe,    Allocate,     Free,           CreateStream,
     DestroyStream, Synchronize, CopyBytes,    Fill,           CreateEvent,
     DestroyEvent,  RecordEvent, WaitEvent,    SecondsBetween, BeginCapture,
-    EndCapture,    LaunchGraph, DestroyGraph, Memory,
+    EndCapture,    LaunchGraph, DestroyGraph, Memory,         ReadSensors,
 };
 
 [[maybe_unused]] const bool kRegistered =

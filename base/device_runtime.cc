@@ -66,6 +66,7 @@ constexpr DeviceRuntime kCpuRuntime = {
     /*launch_graph=*/nullptr,
     /*destroy_graph=*/nullptr,
     /*memory=*/nullptr,
+    /*sensors=*/nullptr,
 };
 
 // Filled by a static initialiser, read afterwards.

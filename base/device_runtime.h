@@ -22,6 +22,12 @@ struct DeviceMemory {
   int64_t total_bytes = 0;
 };
 
+// At this moment.
+struct DeviceSensors {
+  double sm_mhz = 0;
+  double watts = 0;
+};
+
 // A table of functions, all required unless they say otherwise. `stream` is the
 // device's native handle (cudaStream_t), ignored on the CPU. Copies and fills
 // are queued on it.
@@ -55,6 +61,8 @@ struct DeviceRuntime {
   void (*destroy_graph)(int index, void* graph);
   // Null on the CPU, whose memory is the system's to tell.
   absl::StatusOr<DeviceMemory> (*memory)(int index);
+  // Null on the CPU.
+  absl::StatusOr<DeviceSensors> (*sensors)(int index);
 };
 
 // Called once, from a static initialiser of the leaf.

@@ -82,6 +82,8 @@ std::string JsonLine(const StepMetrics& m) {
                    {"tflops", m.tflops},
                    {"memory_gib", m.memory_gib}};
   if (m.mfu) json["mfu"] = *m.mfu;
+  if (m.sm_mhz) json["sm_mhz"] = *m.sm_mhz;
+  if (m.watts) json["watts"] = *m.watts;
   if (m.validation_loss) json["validation_loss"] = *m.validation_loss;
   return io::DumpJson(json);
 }

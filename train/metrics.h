@@ -34,6 +34,9 @@ struct StepMetrics {
   double tflops = 0;
   double memory_gib = 0;  // peak, of the process (CPU) or the device
   std::optional<double> mfu = std::nullopt;  // of bf16's dense peak
+  // Of a GPU, at the end of the step.
+  std::optional<double> sm_mhz = std::nullopt;
+  std::optional<double> watts = std::nullopt;
   std::optional<double> validation_loss = std::nullopt;
 };
 

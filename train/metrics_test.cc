@@ -67,7 +67,14 @@ TEST(JsonLine, IsStrictAlsoForNan) {
   EXPECT_EQ(json["step"], 7);
   EXPECT_EQ(json["lr"], 3e-3);
   EXPECT_FALSE(json.contains("mfu"));
+  EXPECT_FALSE(json.contains("watts"));
   EXPECT_FALSE(json.contains("validation_loss"));
+  m.watts = 698.5;
+  m.sm_mhz = 1500;
+  OCTET_ASSERT_OK_AND_ASSIGN(const io::Json gpu,
+                             io::ParseJson(JsonLine(m), "line"));
+  EXPECT_EQ(gpu["watts"], 698.5);
+  EXPECT_EQ(gpu["sm_mhz"], 1500);
 }
 
 // Case 99 (pytorch/torchtitan#809): a resume after a kill.

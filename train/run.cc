@@ -274,7 +274,7 @@ absl::Status Run::OneStep() {
       models::FlopsPerToken(model_config_, config_.training.seq_len));
   m.tflops = flops_per_token * m.tokens_per_second / 1e12;
   m.mfu = Mfu(m.tflops, peak_tflops_);
-  OCTET_ASSIGN_OR_RETURN(m.memory_gib, UsedGib(stream_.device()));
+  OCTET_RETURN_IF_ERROR(ReadDevice(stream_.device(), &m));
   OCTET_ASSIGN_OR_RETURN(m.validation_loss, MaybeValidate(m.step));
   OCTET_RETURN_IF_ERROR(metrics_->Write(m));
 

@@ -7,7 +7,6 @@
 #include "base/device_runtime.h"
 #include "base/status_macros.h"
 #include "float8/gemm_algorithms.h"
-#include "train/metrics.h"
 #include "train/plan/memory_plan.h"
 
 namespace octet::train {
@@ -32,11 +31,22 @@ absl::StatusOr<std::optional<double>> FreeMemory(const Device& device) {
   return std::optional<double>(memory.free_bytes);
 }
 
-absl::StatusOr<double> UsedGib(const Device& device) {
-  if (IsCpu(device)) return PeakProcessGib();
+absl::Status ReadDevice(const Device& device, StepMetrics* metrics) {
+  if (IsCpu(device)) {
+    metrics->memory_gib = PeakProcessGib();
+    return absl::OkStatus();
+  }
   OCTET_ASSIGN_OR_RETURN(const DeviceMemory memory, MemoryOf(device));
-  return static_cast<double>(memory.total_bytes - memory.free_bytes) /
-         (1 << 30);
+  metrics->memory_gib =
+      static_cast<double>(memory.total_bytes - memory.free_bytes) / (1 << 30);
+  OCTET_ASSIGN_OR_RETURN(const DeviceRuntime* runtime,
+                         GetDeviceRuntime(device.kind));
+  const auto sensors = runtime->sensors(device.index);
+  if (sensors.ok()) {
+    metrics->sm_mhz = sensors->sm_mhz;
+    metrics->watts = sensors->watts;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> LoadGemmCache(const Device& device,

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/device.h"
+#include "train/metrics.h"
 
 namespace octet::train {
 
@@ -17,9 +18,10 @@ namespace octet::train {
 // machine; nothing where neither is told, outside Linux.
 absl::StatusOr<std::optional<double>> FreeMemory(const Device& device);
 
-// Peak resident memory of this process, or what is taken of a GPU's memory by
-// all processes: a run allocates once and keeps it.
-absl::StatusOr<double> UsedGib(const Device& device);
+// memory_gib: peak resident memory of this process, or what is taken of a GPU's
+// by all processes, as a run allocates once and keeps it. A GPU's clock and
+// power, where the driver tells them.
+absl::Status ReadDevice(const Device& device, StepMetrics* metrics);
 
 // float8.gemm_cache_path: what an earlier run measured, if the file is there;
 // "12 products from PATH". Nothing on a CPU or without a path.
