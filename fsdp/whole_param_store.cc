@@ -89,8 +89,23 @@ absl::Status WholeParamStore::AddParam(const ParamSpec& spec, Unit* unit) {
   shard.name = spec.name;
   shard.global_shape = spec.shape;
   OCTET_RETURN_IF_ERROR(zeros(dtype_of(options_.master_dtype), &shard.master));
-  OCTET_RETURN_IF_ERROR(
-      zeros(dtype_of(options_.gradient_dtype), &shard.gradient));
+  const auto elsewhere = options_.gradient_memory.find(spec.name);
+  if (elsewhere == options_.gradient_memory.end()) {
+    OCTET_RETURN_IF_ERROR(
+        zeros(dtype_of(options_.gradient_dtype), &shard.gradient));
+  } else {
+    unit->gradients_fresh = true;  // holds anything
+    shard.gradient = elsewhere->second;
+    if (shard.gradient.shape() != spec.shape ||
+        shard.gradient.dtype() != dtype_of(options_.gradient_dtype) ||
+        shard.gradient.device() != stream_.device()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "param store: the gradient given for '", spec.name, "' is ",
+          shard.gradient.ToString(), ", must be ",
+          Name(dtype_of(options_.gradient_dtype)), " ", spec.shape.ToString(),
+          " on ", stream_.device().ToString()));
+    }
+  }
   TensorView weight = shard.master;
   if (shard.master.dtype() != options_.compute_dtype) {
     if (unit->is_transient && is_matrix) {

@@ -13,7 +13,9 @@
 #define OCTET_FSDP_WHOLE_PARAM_STORE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,11 @@ struct WholeParamStoreOptions {
   // the unit is acquired: for weights that are read once a step, to cast them.
   // One of them may be acquired at a time.
   std::vector<int64_t> transient_units = {};
+  // Gradients that lie in memory of the caller's, by parameter, of
+  // gradient_dtype: they hold what they should from a unit's first Gradients
+  // after ZeroGradients on, and the caller may use the memory before that. Not
+  // for more than one microbatch then.
+  std::map<std::string, TensorView> gradient_memory = {};
 };
 
 class WholeParamStore : public ParamStore {

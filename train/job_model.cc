@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "models/llama/gradient_overlay.h"
 #include "models/llama/hf.h"
 #include "models/llama/params.h"
 #include "train/job_recipe.h"
@@ -62,11 +63,6 @@ absl::Status CheckModel(const JobConfig& config) {
                       absl::StrCat("float8.filter_fqns: ", status.message()));
 }
 
-int64_t MicroBatches(const JobConfig& config) {
-  const auto& t = config.training;
-  return t.global_batch_size < 0 ? 1 : t.global_batch_size / t.local_batch_size;
-}
-
 TrainerOptions MakeTrainerOptions(const JobConfig& config) {
   TrainerOptions options;
   options.local_batch_size = config.training.local_batch_size;
@@ -98,7 +94,7 @@ fsdp::WholeParamStoreOptions StoreOptions(const JobConfig& config,
   fsdp::WholeParamStoreOptions options;
   options.compute_dtype = model.compute_dtype;
   options.master_dtype = DTypeOf(config.training.dtype);
-  options.gradient_dtype = DTypeOf(config.training.gradient_dtype);
+  options.gradient_dtype = GradientDType(config);
   for (int64_t i = 1; plan.transient_weights && i <= layers; ++i) {
     options.transient_units.push_back(i);  // the blocks
   }
@@ -115,13 +111,23 @@ absl::StatusOr<std::unique_ptr<JobModel>> JobModel::Create(
   const std::string name = absl::StrCat(
       config.model.name, " ", folder.empty() ? config.model.flavor : folder);
   auto model = absl::WrapUnique(new JobModel(stream, model_config, name));
-  OCTET_ASSIGN_OR_RETURN(const models::LlamaOptions options,
+  OCTET_ASSIGN_OR_RETURN(models::LlamaOptions options,
                          MakeLlamaOptions(config, plan));
-  OCTET_ASSIGN_OR_RETURN(
-      model->store_,
-      fsdp::WholeParamStore::Create(
-          stream, models::UnitSpecs(model_config),
-          StoreOptions(config, options, plan, model_config.num_layers)));
+  fsdp::WholeParamStoreOptions store =
+      StoreOptions(config, options, plan, model_config.num_layers);
+  if (plan.overlays_gradients) {
+    const models::GradientOverlay overlay =
+        OverlayOf(config, model_config, options, stream.device().kind);
+    OCTET_ASSIGN_OR_RETURN(
+        model->memory_,
+        Tensor::Allocate(DType::kU8, Shape({overlay.bytes}), stream.device()));
+    options.memory = model->memory_;
+    store.gradient_memory = models::GradientViews(
+        model_config, overlay, store.gradient_dtype, model->memory_);
+  }
+  OCTET_ASSIGN_OR_RETURN(model->store_,
+                         fsdp::WholeParamStore::Create(
+                             stream, models::UnitSpecs(model_config), store));
   OCTET_ASSIGN_OR_RETURN(model->llama_,
                          models::Llama::Create(stream, model_config, options,
                                                model->store_.get()));

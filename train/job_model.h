@@ -30,9 +30,6 @@ absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config);
 // float8.filter_fqns that no layer's name contains; allocates nothing.
 absl::Status CheckModel(const JobConfig& config);
 
-// Forward passes of one step.
-int64_t MicroBatches(const JobConfig& config);
-
 // Optimizer, schedule, batch and clipping; the config has been validated.
 TrainerOptions MakeTrainerOptions(const JobConfig& config);
 
@@ -72,6 +69,7 @@ class JobModel {
   Stream stream_;
   models::LlamaConfig config_;
   std::string name_;
+  Tensor memory_;  // of activations and gradients, where these share it
   std::unique_ptr<fsdp::WholeParamStore> store_;
   std::unique_ptr<models::Llama> llama_;
 };

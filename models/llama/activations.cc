@@ -28,6 +28,70 @@ class Activations::Arena {
   int64_t bytes_ = 0;
 };
 
+// The blocks' tensors: a first pass gives room to what blocks share, as they do
+// not keep it, a second one to what each keeps.
+class Activations::BlockPlaces {
+ public:
+  BlockPlaces(const LlamaConfig& config, const ActivationOptions& options,
+              Arena* arena)
+      : compute_(options.compute_dtype),
+        statistic_(internal::StatisticOf(compute_)),
+        rows_({options.batch * options.length}),
+        hidden_({rows_.dim(0), config.hidden_size}),
+        wide_({rows_.dim(0), config.intermediate_size}),
+        queries_(
+            {options.batch, options.length, config.num_heads, config.head_dim}),
+        keys_({options.batch, options.length, config.num_kv_heads,
+               config.head_dim}),
+        scores_({options.batch, config.num_heads, options.length}),
+        arena_(arena) {}
+
+  BlockActivations Place(const ActivationOptions::BlockNeeds& needs,
+                         bool kept) {
+    kept_ = kept;
+    const bool attention = needs.keep != Keep::kInput;
+    const bool mlp = needs.keep == Keep::kAll;
+    BlockActivations block;
+    block.x = Take(true, compute_, hidden_, nullptr);
+    block.attention_rstd =
+        Take(attention, statistic_, rows_, &shared_.attention_rstd);
+    block.attention_in =
+        Take(attention && needs.attention_in, compute_, hidden_,
+             needs.attention_in ? &shared_.attention_in : &shared_in_);
+    block.q = Take(attention, compute_, queries_, &shared_.q);
+    block.k = Take(attention, compute_, keys_, &shared_.k);
+    block.v = Take(attention, compute_, keys_, &shared_.v);
+    block.o = Take(attention, compute_, queries_, &shared_.o);
+    block.log_sum_exp =
+        Take(attention, statistic_, scores_, &shared_.log_sum_exp);
+    block.mlp_x = Take(attention, compute_, hidden_, &shared_.mlp_x);
+    block.mlp_rstd = Take(mlp, statistic_, rows_, &shared_.mlp_rstd);
+    block.mlp_in = Take(mlp && needs.mlp_in, compute_, hidden_,
+                        needs.mlp_in ? &shared_.mlp_in : &shared_in_);
+    block.gate = Take(mlp, compute_, wide_, &shared_.gate);
+    block.up = Take(mlp, compute_, wide_, &shared_.up);
+    block.down_in =
+        Take(mlp && needs.down_in, compute_, wide_, &shared_.down_in);
+    return block;
+  }
+
+ private:
+  TensorView Take(bool keep, DType dtype, const Shape& shape,
+                  TensorView* common) {
+    if (keep) return kept_ ? arena_->Take(dtype, shape) : TensorView();
+    if (!common->present()) *common = arena_->Take(dtype, shape);
+    return *common;
+  }
+
+  DType compute_;
+  DType statistic_;
+  Shape rows_, hidden_, wide_, queries_, keys_, scores_;
+  Arena* arena_;
+  bool kept_ = false;
+  BlockActivations shared_;
+  TensorView shared_in_;  // of norms, where no backward reads it
+};
+
 void Activations::LayOut(const LlamaConfig& config,
                          const ActivationOptions& options, Arena* arena) {
   const DType compute = options.compute_dtype;
@@ -44,45 +108,6 @@ void Activations::LayOut(const LlamaConfig& config,
   const auto take_statistic = [&](const Shape& shape) {
     return arena->Take(statistic, shape);
   };
-  // What a block does not keep is where the other ones' is.
-  BlockActivations shared;
-  TensorView shared_in;  // of norms, where no backward reads it
-  const auto place = [&](bool keep, bool statistic_dtype, const Shape& shape,
-                         TensorView* common) {
-    if (keep || !common->present()) {
-      const TensorView view =
-          statistic_dtype ? take_statistic(shape) : take(shape);
-      if (keep) return view;
-      *common = view;
-    }
-    return *common;
-  };
-  blocks_.resize(config.num_layers);
-  for (int64_t i = 0; i < config.num_layers; ++i) {
-    const ActivationOptions::BlockNeeds& needs = options.needs[i];
-    const bool attention = needs.keep != Keep::kInput;
-    const bool mlp = needs.keep == Keep::kAll;
-    BlockActivations& block = blocks_[i];
-    block.x = take(hidden);
-    block.attention_rstd =
-        place(attention, true, Shape({b * t}), &shared.attention_rstd);
-    block.attention_in =
-        place(attention && needs.attention_in, false, hidden,
-              needs.attention_in ? &shared.attention_in : &shared_in);
-    block.q = place(attention, false, queries, &shared.q);
-    block.k = place(attention, false, keys, &shared.k);
-    block.v = place(attention, false, keys, &shared.v);
-    block.o = place(attention, false, queries, &shared.o);
-    block.log_sum_exp = place(attention, true, Shape({b, config.num_heads, t}),
-                              &shared.log_sum_exp);
-    block.mlp_x = place(attention, false, hidden, &shared.mlp_x);
-    block.mlp_rstd = place(mlp, true, Shape({b * t}), &shared.mlp_rstd);
-    block.mlp_in = place(mlp && needs.mlp_in, false, hidden,
-                         needs.mlp_in ? &shared.mlp_in : &shared_in);
-    block.gate = place(mlp, false, wide, &shared.gate);
-    block.up = place(mlp, false, wide, &shared.up);
-    block.down_in = place(mlp && needs.down_in, false, wide, &shared.down_in);
-  }
   scratch_.delta = take(hidden);
   scratch_.grad_x = take(hidden);
   scratch_.grad_in = scratch_.delta;  // forward's and backward's: never both
@@ -106,24 +131,36 @@ void Activations::LayOut(const LlamaConfig& config,
   head_.losses = arena->Take(DType::kF64, Shape({b * t}));
   head_.logits = take_statistic(logits);
   head_.dlogits = compute == statistic ? head_.logits : take(logits);
+  BlockPlaces places(config, options, arena);
+  for (const ActivationOptions::BlockNeeds& needs : options.needs) {
+    places.Place(needs, /*kept=*/false);
+  }
+  blocks_.clear();
+  block_begins_.clear();
+  for (const ActivationOptions::BlockNeeds& needs : options.needs) {
+    block_begins_.push_back(arena->bytes());
+    blocks_.push_back(places.Place(needs, /*kept=*/true));
+  }
 }
 
-int64_t Activations::CountBytes(const LlamaConfig& config,
-                                const ActivationOptions& options) {
+ActivationLayout Activations::Layout(const LlamaConfig& config,
+                                     const ActivationOptions& options) {
   Arena counter(nullptr, Device{});
-  Activations().LayOut(config, options, &counter);
-  return counter.bytes();
+  Activations activations;
+  activations.LayOut(config, options, &counter);
+  return {counter.bytes(), activations.block_begins_};
 }
 
 absl::Status Activations::Plan(const Stream& stream, const LlamaConfig& config,
                                const ActivationOptions& options) {
-  const int64_t bytes = CountBytes(config, options);
+  const int64_t bytes = Layout(config, options).bytes;
   if (num_bytes() < bytes) {
     memory_ = Tensor();
     OCTET_ASSIGN_OR_RETURN(
         memory_, Tensor::Allocate(DType::kU8, Shape({bytes}), stream.device()));
+    view_ = memory_;
   }
-  Arena arena(memory_.as<char>(), stream.device());
+  Arena arena(view_.as<char>(), stream.device());
   LayOut(config, options, &arena);
   batch_ = options.batch;
   length_ = options.length;

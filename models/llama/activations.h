@@ -78,18 +78,29 @@ struct ActivationOptions {
   std::vector<BlockNeeds> needs;
 };
 
+struct ActivationLayout {
+  int64_t bytes = 0;
+  // Where each block's own part begins; the last one's ends with `bytes`. Once
+  // backward is done with a block, nobody reads its part again.
+  std::vector<int64_t> block_begins;
+};
+
 class Activations {
  public:
+  Activations() = default;
+  // In memory of the caller's, as far as that is enough.
+  explicit Activations(const TensorView& memory) : view_(memory) {}
+
   // Lays everything out for a batch; keeps its memory where that is enough.
   // ResourceExhausted names the bytes.
   absl::Status Plan(const Stream& stream, const LlamaConfig& config,
                     const ActivationOptions& options);
 
   // What Plan would want.
-  static int64_t CountBytes(const LlamaConfig& config,
-                            const ActivationOptions& options);
+  static ActivationLayout Layout(const LlamaConfig& config,
+                                 const ActivationOptions& options);
 
-  int64_t num_bytes() const { return memory_.view().num_bytes(); }
+  int64_t num_bytes() const { return view_.num_bytes(); }
   int64_t batch() const { return batch_; }
   int64_t length() const { return length_; }
   BlockActivations& block(int64_t i) { return blocks_[i]; }
@@ -98,13 +109,16 @@ class Activations {
 
  private:
   class Arena;
+  class BlockPlaces;
   void LayOut(const LlamaConfig& config, const ActivationOptions& options,
               Arena* arena);
 
   int64_t batch_ = 0;
   int64_t length_ = 0;
   Tensor memory_;
+  TensorView view_;  // of it, or the caller's
   std::vector<BlockActivations> blocks_;
+  std::vector<int64_t> block_begins_;
   Scratch scratch_;
   HeadActivations head_;
 };

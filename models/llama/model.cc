@@ -87,11 +87,14 @@ Llama::Llama(const Stream& stream, const LlamaConfig& config,
       options_(options),
       store_(store),
       blocks_(MakeBlocks(config, options)),
-      head_(options.recipe, config) {}
+      head_(options.recipe, config),
+      activations_(options.memory) {}
 
-int64_t ActivationBytes(const LlamaConfig& config, const LlamaOptions& options,
-                        DeviceKind device, int64_t batch, int64_t length) {
-  return Activations::CountBytes(
+ActivationLayout LayOutActivations(const LlamaConfig& config,
+                                   const LlamaOptions& options,
+                                   DeviceKind device, int64_t batch,
+                                   int64_t length) {
+  return Activations::Layout(
       config, ActivationsFor(config, options, device,
                              MakeBlocks(config, options), batch, length));
 }

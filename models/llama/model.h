@@ -51,12 +51,16 @@ struct LlamaOptions {
   std::vector<Keep> keep = {};
   // On a GPU the same calls give the same bits only with this.
   bool deterministic = true;
+  // For activations, where it is enough; the model has its own otherwise.
+  TensorView memory = {};
 };
 
-// Bytes of activations for a batch of [batch, length] tokens, the float8 forms
-// of inputs not counted; what activation_bytes() will be.
-int64_t ActivationBytes(const LlamaConfig& config, const LlamaOptions& options,
-                        DeviceKind device, int64_t batch, int64_t length);
+// Activations for a batch of [batch, length] tokens, the float8 forms of inputs
+// not counted; `bytes` is what activation_bytes() will be.
+ActivationLayout LayOutActivations(const LlamaConfig& config,
+                                   const LlamaOptions& options,
+                                   DeviceKind device, int64_t batch,
+                                   int64_t length);
 
 // By name, such as "model.layers.0.mlp.up_proj.input"; newest first.
 using ScalingState = std::map<std::string, std::vector<float>>;

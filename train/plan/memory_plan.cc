@@ -22,7 +22,8 @@ double Width(const std::string& dtype) { return dtype == "float32" ? 4 : 2; }
 // Of the blocks' linear layers, as the model has them.
 struct LinearCount {
   double float8 = 0;  // elements of weights that are cast
-  double matrices = 0;
+  double in_blocks = 0;
+  double matrices = 0;  // with embedding and head
   bool all_float8 = true;
 };
 
@@ -34,6 +35,7 @@ LinearCount CountLinears(const float8::Recipe& recipe,
       if (param.shape.rank() != 2) continue;
       count.matrices += param.shape.num_elements();
       if (!absl::StartsWith(unit.name, "model.layers.")) continue;
+      count.in_blocks += param.shape.num_elements();
       const std::string name(absl::StripSuffix(param.name, ".weight"));
       const bool is_float8 =
           float8::UsesFloat8(recipe) &&
@@ -57,17 +59,20 @@ absl::StatusOr<bool> MayBeTransient(const JobConfig& job,
 }
 
 double WeightBytes(const JobConfig& job, const models::LlamaConfig& model,
-                   const LinearCount& linears, bool transient) {
+                   const LinearCount& linears, const MemoryPlan& plan) {
   const double master = Width(job.training.dtype);
   const double state = Width(job.optimizer.state_dtype);
   const double compute = Width(job.training.mixed_precision_param);
   const double vectors = models::NumParameters(model) - linears.matrices;
   double copies = compute == master ? 0 : linears.matrices;
   // One block's at a time then.
-  if (transient) copies -= linears.float8 * (1 - 1.0 / model.num_layers);
+  if (plan.transient_weights)
+    copies -= linears.float8 * (1 - 1.0 / model.num_layers);
   const double vector_copies = compute == 4 ? 0 : vectors;
-  return linears.matrices *
-             (master + Width(job.training.gradient_dtype) + 2 * state) +
+  const double gradients =
+      linears.matrices - (plan.overlays_gradients ? linears.in_blocks : 0);
+  return linears.matrices * (master + 2 * state) +
+         gradients * Width(job.training.gradient_dtype) +
          vectors * (8 + 2 * state) + (copies + vector_copies) * compute;
 }
 
@@ -103,19 +108,44 @@ absl::StatusOr<MemoryNeeds> NeedsOf(const JobConfig& job,
   const double tokens = static_cast<double>(t.local_batch_size) * t.seq_len;
   const LinearCount linears = CountLinears(options.recipe, model);
   MemoryNeeds needs;
-  needs.weights = WeightBytes(job, model, linears, plan.transient_weights);
+  needs.weights = WeightBytes(job, model, linears, plan);
   const float8::Recipe& r = options.recipe;
   const double forms = on_gpu ? r.forward.b.is_float8 + r.dgrad.b.is_float8 : 1;
   needs.float8 = linears.float8 * forms;
-  needs.activations = models::ActivationBytes(model, options, device,
-                                              t.local_batch_size, t.seq_len) +
-                      CastBytes(r, model, on_gpu, tokens, plan);
+  const int64_t activations =
+      plan.overlays_gradients
+          ? OverlayOf(job, model, options, device).bytes
+          : models::LayOutActivations(model, options, device,
+                                      t.local_batch_size, t.seq_len)
+                .bytes;
+  needs.activations = activations + CastBytes(r, model, on_gpu, tokens, plan);
   constexpr double kLibraries = 1.5 * (1 << 30);  // measured: about 1.2
   if (on_gpu) needs.other = kLibraries;
   return needs;
 }
 
 }  // namespace
+
+int64_t MicroBatches(const JobConfig& job) {
+  const auto& t = job.training;
+  return t.global_batch_size < 0 ? 1 : t.global_batch_size / t.local_batch_size;
+}
+
+DType GradientDType(const JobConfig& job) {
+  return job.training.gradient_dtype == "bfloat16" ? DType::kBf16 : DType::kF32;
+}
+
+models::GradientOverlay OverlayOf(const JobConfig& job,
+                                  const models::LlamaConfig& model,
+                                  const models::LlamaOptions& options,
+                                  DeviceKind device) {
+  const auto& t = job.training;
+  return models::OverlayGradients(
+      model,
+      models::LayOutActivations(model, options, device, t.local_batch_size,
+                                t.seq_len),
+      GradientDType(job));
+}
 
 absl::StatusOr<models::LlamaOptions> MakeLlamaOptions(const JobConfig& job,
                                                       const MemoryPlan& plan) {
@@ -140,6 +170,7 @@ absl::StatusOr<MemoryPlan> PlanMemory(const JobConfig& job,
                         int64_t attentions) -> absl::StatusOr<MemoryPlan> {
     MemoryPlan plan;
     plan.transient_weights = transient;
+    plan.overlays_gradients = MicroBatches(job) == 1;
     plan.keep.assign(layers, models::Keep::kAll);
     // The first layers: theirs are needed last.
     std::fill_n(plan.keep.begin(), inputs + attentions,

@@ -13,8 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/device.h"
+#include "base/dtype.h"
 #include "models/llama/activations.h"
 #include "models/llama/config.h"
+#include "models/llama/gradient_overlay.h"
 #include "models/llama/model.h"
 #include "train/job_config.h"
 
@@ -22,13 +24,13 @@ namespace octet::train {
 
 // Bytes.
 struct MemoryNeeds {
-  // Masters, gradients, two moments, and copies in the compute dtype where that
-  // is another.
+  // Masters, gradients that have memory of their own, two moments, and copies
+  // in the compute dtype where that is another.
   double weights = 0;
   // The float8 forms of weights, on a GPU one for each order of the bytes.
   double float8 = 0;
-  // What forward keeps for backward, with the float8 forms of inputs, and what
-  // one layer after the other uses.
+  // What forward keeps for backward, with the float8 forms of inputs, what one
+  // layer after the other uses, and the gradients that lie there.
   double activations = 0;
   // On a GPU: the driver's and the libraries' own.
   double other = 0;
@@ -42,6 +44,9 @@ struct MemoryPlan {
   // Copies of a block's weights exist only while they are cast
   // (fsdp::WholeParamStoreOptions::transient_units).
   bool transient_weights = false;
+  // Gradients of blocks lie over activations (models/llama/gradient_overlay.h):
+  // without accumulation.
+  bool overlays_gradients = false;
   std::vector<models::Keep> keep;  // layer by layer
 };
 
@@ -55,6 +60,17 @@ absl::StatusOr<MemoryPlan> PlanMemory(const JobConfig& job,
 
 // "keeps all activations", "recomputes the MLP of 20 of 32 layers"
 std::string DescribeKeep(const std::vector<models::Keep>& keep);
+
+// Forward passes of one step.
+int64_t MicroBatches(const JobConfig& job);
+
+DType GradientDType(const JobConfig& job);
+
+// Where the plan's overlay puts gradients.
+models::GradientOverlay OverlayOf(const JobConfig& job,
+                                  const models::LlamaConfig& model,
+                                  const models::LlamaOptions& options,
+                                  DeviceKind device);
 
 // What the model is made with: recipe, dtypes, the plan's choice.
 absl::StatusOr<models::LlamaOptions> MakeLlamaOptions(const JobConfig& job,

@@ -40,8 +40,15 @@ MemoryPlan Plan(const JobConfig& job, const models::LlamaConfig& model,
   return PlanMemory(job, model, device, available).value();
 }
 
-TEST(PlanMemory, CountsEveryState) {
+// Gradients with memory of their own.
+JobConfig Accumulating() {
   JobConfig job;
+  job.training.global_batch_size = 2 * job.training.local_batch_size;
+  return job;
+}
+
+TEST(PlanMemory, CountsEveryState) {
+  JobConfig job = Accumulating();
   job.float8.recipe = "bf16";
   const models::LlamaConfig tiny = Preset("tiny");
   const double parameters = models::NumParameters(tiny);
@@ -64,7 +71,7 @@ TEST(PlanMemory, CountsEveryState) {
 TEST(PlanMemory, ActivationsAreWhatTheModelTakes) {
   const models::LlamaConfig tiny = Preset("tiny");
   for (const char* mode : {"none", "selective", "full"}) {
-    JobConfig job;
+    JobConfig job = Accumulating();
     job.float8.recipe = "bf16";
     job.activation_checkpoint.mode = mode;
     const MemoryPlan plan = Plan(job, tiny);
@@ -86,10 +93,28 @@ TEST(PlanMemory, ActivationsAreWhatTheModelTakes) {
   }
 }
 
+TEST(PlanMemory, GradientsLieOverActivationsWithoutAccumulation) {
+  JobConfig job;
+  job.training.local_batch_size = 1;
+  job.training.seq_len = 8192;
+  job.training.gradient_dtype = "bfloat16";
+  const models::LlamaConfig big = Preset("8B");
+  const MemoryPlan once = Plan(job, big, DeviceKind::kCuda);
+  job.training.global_batch_size = 2;
+  const MemoryPlan accumulating = Plan(job, big, DeviceKind::kCuda);
+  EXPECT_TRUE(once.overlays_gradients);
+  EXPECT_FALSE(accumulating.overlays_gradients);
+  // All blocks' but the last one's.
+  const double block =
+      2 * (2 * 4096 * 4096 + 2 * 1024 * 4096 + 3 * 4096 * 14336.0);
+  EXPECT_NEAR(accumulating.needs.total() - once.needs.total(), 31 * block, 1e6);
+}
+
 // The tightest job that one GPU of 139.8 GiB is meant for.
 TEST(PlanMemory, AutoTakesTheFastestThatFits) {
   JobConfig job;
   job.training.local_batch_size = 1;
+  job.training.global_batch_size = 2;
   job.training.seq_len = 8192;
   job.training.gradient_dtype = "bfloat16";
   const models::LlamaConfig big = Preset("8B");
