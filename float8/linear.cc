@@ -2,9 +2,10 @@
 
 #include "float8/linear.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "float8/cast.h"
 #include "float8/gemm.h"
 
 namespace octet::float8 {
@@ -46,32 +47,56 @@ void Clear(Quantized* q) {
   if (q->scale.view().present()) *q = Quantized();
 }
 
-// Casts for the two multiplications; one cast serves both where it can.
+// What the two multiplications want; one cast serves both where it can. Drops
+// the forms that neither does.
+OperandCasts CastsFor(const Stream& stream, const OperandPlan& first,
+                      const OperandPlan& second, LinearOperand* out) {
+  const bool same = SameForm(first, second);
+  OperandCasts casts;
+  if (first.is_float8) {
+    casts.first = {first.cast, LayoutFor(stream, true, same), &out->first};
+  } else {
+    Clear(&out->first);
+  }
+  if (second.is_float8 && !same) {
+    casts.second = {second.cast, LayoutFor(stream, false, true), &out->second};
+  } else {
+    Clear(&out->second);
+  }
+  return casts;
+}
+
+std::optional<OperandCasts> CastsOfMaker(const Stream& stream,
+                                         const OperandPlan& first,
+                                         const OperandPlan& second,
+                                         LinearOperand* out) {
+  for (const OperandPlan* plan : {&first, &second}) {
+    if (plan->is_float8 && plan->mode != ScalingMode::kDynamic) return {};
+  }
+  if (!first.is_float8 && !second.is_float8) return {};
+  OperandCasts casts = CastsFor(stream, first, second, out);
+  if (casts.first.out == nullptr) std::swap(casts.first, casts.second);
+  return casts;
+}
+
 absl::Status PrepareOperand(const Stream& stream, absl::string_view name,
                             const LinearSource& source,
                             const OperandPlan& first, const OperandPlan& second,
                             LinearOperand* out) {
   out->value = source.value;
-  const bool same = SameForm(first, second);
-  if (!first.is_float8) Clear(&out->first);
-  if (!second.is_float8 || same) Clear(&out->second);
-  if (first.is_float8 && second.is_float8 && !same &&
+  const OperandCasts casts = CastsFor(stream, first, second, out);
+  if (casts.first.out != nullptr && casts.second.out != nullptr &&
       first.mode == ScalingMode::kDynamic &&
       second.mode == ScalingMode::kDynamic) {
-    return CastPair(
-        stream, source.value,
-        {first.cast, LayoutFor(stream, true, false), &out->first},
-        {second.cast, LayoutFor(stream, false, true), &out->second});
+    return CastPair(stream, source.value, casts.first, casts.second);
   }
-  if (first.is_float8) {
+  if (casts.first.out != nullptr) {
     OCTET_RETURN_IF_ERROR(CastOperand(stream, name, source, first,
-                                      LayoutFor(stream, true, same),
-                                      &out->first));
+                                      casts.first.layout, casts.first.out));
   }
-  if (second.is_float8 && !same) {
+  if (casts.second.out != nullptr) {
     OCTET_RETURN_IF_ERROR(CastOperand(stream, name, source, second,
-                                      LayoutFor(stream, false, true),
-                                      &out->second));
+                                      casts.second.layout, casts.second.out));
   }
   return absl::OkStatus();
 }
@@ -110,6 +135,35 @@ GemmOptions OptionsOf(const GemmPlan& plan, GradientMode mode) {
   return options;
 }
 
+// dx and dw. `wgrad_g` is g's form for the latter.
+absl::Status Multiply(const Stream& stream, const Recipe& recipe,
+                      const LinearOperand& x, const LinearOperand& w,
+                      const LinearOperand& g, const Quantized& wgrad_g,
+                      const LinearGradients& gradients) {
+  if (gradients.dx.present()) {
+    OCTET_ASSIGN_OR_RETURN(
+        const GemmOperand a,
+        FormFor("g", g, recipe.dgrad.a, g.first, Transpose::kNo));
+    OCTET_ASSIGN_OR_RETURN(
+        const GemmOperand b,
+        FormFor("w", w, recipe.dgrad.b,
+                SecondOf(w, recipe.forward.b, recipe.dgrad.b), Transpose::kNo));
+    OCTET_RETURN_IF_ERROR(Gemm(stream, a, b,
+                               OptionsOf(recipe.dgrad, gradients.dx_mode),
+                               gradients.dx));
+  }
+  if (!gradients.dw.present()) return absl::OkStatus();
+  OCTET_ASSIGN_OR_RETURN(
+      const GemmOperand a,
+      FormFor("g", g, recipe.wgrad.a, wgrad_g, Transpose::kYes));
+  OCTET_ASSIGN_OR_RETURN(
+      const GemmOperand b,
+      FormFor("x", x, recipe.wgrad.b,
+              SecondOf(x, recipe.forward.a, recipe.wgrad.b), Transpose::kNo));
+  return Gemm(stream, a, b, OptionsOf(recipe.wgrad, gradients.dw_mode),
+              gradients.dw);
+}
+
 }  // namespace
 
 absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
@@ -139,40 +193,34 @@ absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
                             const LinearSource& g, LinearOperand* casts,
                             const LinearGradients& gradients) {
-  const bool wants_dx = gradients.dx.present();
-  const bool wants_dw = gradients.dw.present();
   // A multiplication that is skipped needs no cast.
   OperandPlan dgrad_g = recipe.dgrad.a, wgrad_g = recipe.wgrad.a;
-  dgrad_g.is_float8 = dgrad_g.is_float8 && wants_dx;
-  wgrad_g.is_float8 = wgrad_g.is_float8 && wants_dw;
+  dgrad_g.is_float8 = dgrad_g.is_float8 && gradients.dx.present();
+  wgrad_g.is_float8 = wgrad_g.is_float8 && gradients.dw.present();
   OCTET_RETURN_IF_ERROR(
       PrepareOperand(stream, "g", g, dgrad_g, wgrad_g, casts));
-  if (wants_dx) {
-    OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand a,
-        FormFor("g", *casts, recipe.dgrad.a, casts->first, Transpose::kNo));
-    OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand b,
-        FormFor("w", w, recipe.dgrad.b,
-                SecondOf(w, recipe.forward.b, recipe.dgrad.b), Transpose::kNo));
-    OCTET_RETURN_IF_ERROR(Gemm(stream, a, b,
-                               OptionsOf(recipe.dgrad, gradients.dx_mode),
-                               gradients.dx));
-  }
-  if (wants_dw) {
-    OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand a,
-        FormFor("g", *casts, recipe.wgrad.a, SecondOf(*casts, dgrad_g, wgrad_g),
-                Transpose::kYes));
-    OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand b,
-        FormFor("x", x, recipe.wgrad.b,
-                SecondOf(x, recipe.forward.a, recipe.wgrad.b), Transpose::kNo));
-    OCTET_RETURN_IF_ERROR(Gemm(stream, a, b,
-                               OptionsOf(recipe.wgrad, gradients.dw_mode),
-                               gradients.dw));
-  }
-  return absl::OkStatus();
+  return Multiply(stream, recipe, x, w, *casts,
+                  SecondOf(*casts, dgrad_g, wgrad_g), gradients);
+}
+
+absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
+                            const LinearOperand& x, const LinearOperand& w,
+                            const LinearOperand& g,
+                            const LinearGradients& gradients) {
+  return Multiply(stream, recipe, x, w, g,
+                  SecondOf(g, recipe.dgrad.a, recipe.wgrad.a), gradients);
+}
+
+std::optional<OperandCasts> InputCasts(const Stream& stream,
+                                       const Recipe& recipe,
+                                       LinearOperand* out) {
+  return CastsOfMaker(stream, recipe.forward.a, recipe.wgrad.b, out);
+}
+
+std::optional<OperandCasts> GradientCasts(const Stream& stream,
+                                          const Recipe& recipe,
+                                          LinearOperand* out) {
+  return CastsOfMaker(stream, recipe.dgrad.a, recipe.wgrad.a, out);
 }
 
 }  // namespace octet::float8

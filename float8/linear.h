@@ -18,10 +18,12 @@
 #define OCTET_FLOAT8_LINEAR_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "base/stream.h"
 #include "base/tensor.h"
+#include "float8/cast.h"
 #include "float8/delayed_scaling.h"
 #include "float8/recipe.h"
 #include "float8/scaling.h"
@@ -60,6 +62,19 @@ struct LinearSource {
 absl::Status PrepareInput(const Stream& stream, const Recipe& recipe,
                           const LinearSource& x, LinearOperand* out);
 
+// The casts of an operand by scales that follow from it alone, for whoever
+// makes it to make them on the way; `second` has no output where one is all.
+struct OperandCasts {
+  CastTarget first;
+  CastTarget second;
+};
+
+// What PrepareInput would cast x to, into `out`: with those casts made, it has
+// nothing left to do. None where nothing is cast or a scale has a history.
+std::optional<OperandCasts> InputCasts(const Stream& stream,
+                                       const Recipe& recipe,
+                                       LinearOperand* out);
+
 // Casts w for forward and dgrad: again whenever the weights change, not for
 // each microbatch.
 absl::Status PrepareWeight(const Stream& stream, const Recipe& recipe,
@@ -85,6 +100,16 @@ struct LinearGradients {
 absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
                             const LinearSource& g, LinearOperand* casts,
+                            const LinearGradients& gradients);
+
+// Like InputCasts, of g, where dx and dw are both wanted; and the rest of
+// LinearBackward with those casts made.
+std::optional<OperandCasts> GradientCasts(const Stream& stream,
+                                          const Recipe& recipe,
+                                          LinearOperand* out);
+absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
+                            const LinearOperand& x, const LinearOperand& w,
+                            const LinearOperand& g,
                             const LinearGradients& gradients);
 
 }  // namespace octet::float8

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "float8/cast.h"
 #include "float8/linear_fixture.h"
 #include "gtest/gtest.h"
 #include "testing/numbers.h"
@@ -120,6 +121,62 @@ TEST_F(LinearTest, LayersShareAnInput) {
     EXPECT_THAT(
         Host(sum.dx).view(),
         IsNear(*FromDoubles(want, DType::kF64, Shape({s.m, s.k})), 1e-5));
+  }
+}
+
+void Make(const Stream& stream, const Tensor& of, const OperandCasts& casts) {
+  for (const CastTarget* target : {&casts.first, &casts.second}) {
+    if (target->out == nullptr) continue;
+    CastOptions options;
+    options.layout = target->layout;
+    ASSERT_THAT(Cast(stream, of, target->plan, options, target->out), IsOk());
+  }
+}
+
+// Whoever makes x or g casts it: the same as if the layer had.
+TEST_F(LinearTest, CastsMayBeTheMakers) {
+  const Size s = {32, 48, 64};
+  const Tensor x = Random(DType::kBf16, Shape({s.m, s.k}), 1);
+  const Tensor w = Random(DType::kBf16, Shape({s.n, s.k}), 2);
+  const Tensor g = Random(DType::kBf16, Shape({s.m, s.n}), 3);
+  for (const Recipe& recipe : Recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Layer own(stream_, recipe, DType::kBf16, s);
+    ASSERT_THAT(own.Forward(x, w), IsOk());
+    ASSERT_THAT(own.Backward(g, kOverwrite, kOverwrite), IsOk());
+    Layer made(stream_, recipe, DType::kBf16, s);
+    // Of another recipe before: what is left of that is not taken for a form.
+    const Recipe before = *NamedRecipe("rowwise");
+    ASSERT_THAT(PrepareInput(stream_, before, {x}, &made.x), IsOk());
+    const auto of_x = InputCasts(stream_, recipe, &made.x);
+    const auto of_g = GradientCasts(stream_, recipe, &made.g_casts);
+    const bool has_history = recipe.name == "tensorwise_delayed";
+    ASSERT_EQ(of_x.has_value(), UsesFloat8(recipe) && !has_history);
+    ASSERT_EQ(of_g.has_value(), of_x.has_value());
+    if (!of_x.has_value()) continue;
+    Make(stream_, x, *of_x);
+    Make(stream_, g, *of_g);
+    if (!recipe.wgrad.a.is_float8) {
+      made.x.value = x;
+      made.g_casts.value = g;
+    } else {
+      made.x.value = TensorView();
+    }
+    ASSERT_THAT(
+        PrepareWeight(stream_, recipe, {w, {}, &made.state.weight}, &made.w),
+        IsOk());
+    ASSERT_THAT(LinearForward(stream_, recipe, made.x, made.w, {}, made.y),
+                IsOk());
+    LinearGradients gradients;
+    gradients.dx = made.dx;
+    gradients.dw = made.dw;
+    gradients.dw_mode = kOverwrite;
+    ASSERT_THAT(LinearBackward(stream_, recipe, made.x, made.w, made.g_casts,
+                               gradients),
+                IsOk());
+    EXPECT_THAT(Host(made.y).view(), BitwiseEq(Host(own.y)));
+    EXPECT_THAT(Host(made.dx).view(), BitwiseEq(Host(own.dx)));
+    EXPECT_THAT(Host(made.dw).view(), BitwiseEq(Host(own.dw)));
   }
 }
 

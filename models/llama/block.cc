@@ -11,6 +11,7 @@
 #include "models/layers/swiglu.h"
 #include "models/llama/gradients.h"
 #include "models/llama/params.h"
+#include "models/llama/quantized_layers.h"
 
 namespace octet::models {
 namespace {
@@ -105,17 +106,16 @@ absl::Status Block::ForwardAttention(const BlockContext& context,
   norm.epsilon = context.config->rms_norm_eps;
   norm.y = a->attention_in;
   norm.rstd = a->attention_rstd;
-  if (q_.wants_input_amax()) norm.amax = context.scratch.amax;
+  norm.amax = context.scratch.amax;
   norm.residual = a->x;
   if (residual.present()) {
     norm.residual = residual;
     norm.delta = context.scratch.delta;
     norm.x = a->x;
   }
-  OCTET_RETURN_IF_ERROR(RmsNormForward(stream, norm));
   SharedInput& in = inputs.attention_in;
-  OCTET_RETURN_IF_ERROR(in.Prepare(stream, a->attention_in, norm.amax,
-                                   {&q_, &k_, &v_}, context.casts));
+  OCTET_RETURN_IF_ERROR(
+      NormaliseFor(stream, norm, {{&q_, &k_, &v_}, &in, context.casts}));
   OCTET_RETURN_IF_ERROR(in.Forward(stream, q_, Rows(a->q)));
   OCTET_RETURN_IF_ERROR(in.Forward(stream, k_, Rows(a->k)));
   OCTET_RETURN_IF_ERROR(in.Forward(stream, v_, Rows(a->v)));
@@ -148,18 +148,14 @@ absl::Status Block::ForwardMlp(const BlockContext& context,
   norm.epsilon = context.config->rms_norm_eps;
   norm.y = a->mlp_in;
   norm.rstd = a->mlp_rstd;
-  if (gate_.wants_input_amax()) norm.amax = context.scratch.amax;
-  OCTET_RETURN_IF_ERROR(RmsNormForward(stream, norm));
-  OCTET_RETURN_IF_ERROR(inputs.mlp_in.Prepare(stream, a->mlp_in, norm.amax,
-                                              {&gate_, &up_}, context.casts));
+  norm.amax = context.scratch.amax;
+  OCTET_RETURN_IF_ERROR(NormaliseFor(
+      stream, norm, {{&gate_, &up_}, &inputs.mlp_in, context.casts}));
   OCTET_RETURN_IF_ERROR(inputs.mlp_in.Forward(stream, gate_, a->gate));
   OCTET_RETURN_IF_ERROR(inputs.mlp_in.Forward(stream, up_, a->up));
   inputs.mlp_in.EndForward(context.casts);
-  SwigluForwardArgs swiglu = {a->gate, a->up, a->down_in};
-  if (down_.wants_input_amax()) swiglu.amax = context.scratch.amax;
-  OCTET_RETURN_IF_ERROR(SwigluForward(stream, swiglu));
-  return inputs.down_in.Prepare(stream, a->down_in, swiglu.amax, {&down_},
-                                context.casts);
+  return ActivateFor(stream, {a->gate, a->up, a->down_in, context.scratch.amax},
+                     {{&down_}, &inputs.down_in, context.casts});
 }
 
 absl::Status Block::Recompute(const BlockContext& context,
@@ -183,17 +179,18 @@ absl::Status Block::BackwardMlp(const BlockContext& context,
   const Scratch& s = context.scratch;
   const BlockInputs& inputs = MlpInputs(context);
   OCTET_RETURN_IF_ERROR(inputs.down_in.Backward(
-      stream, down_, s.grad_x, s.grad_x_amax, s.grad_down_in,
+      stream, down_, {s.grad_x, s.grad_x_amax}, s.grad_down_in,
       GradientMode::kOverwrite, GradientOf(gradients, kDown), context.casts));
-  SwigluBackwardArgs swiglu = {a->gate, a->up, s.grad_down_in, a->gate, a->up};
-  if (gate_.wants_gradient_amax()) swiglu.dgate_amax = s.amax;
-  if (up_.wants_gradient_amax()) swiglu.dup_amax = s.other_amax;
-  OCTET_RETURN_IF_ERROR(SwigluBackward(stream, swiglu));
+  GateGradients gate_gradients;
+  OCTET_RETURN_IF_ERROR(ActivateBackwardFor(
+      stream,
+      {a->gate, a->up, s.grad_down_in, a->gate, a->up, s.amax, s.other_amax},
+      gate_, up_, context.casts, &gate_gradients));
   OCTET_RETURN_IF_ERROR(inputs.mlp_in.Backward(
-      stream, gate_, a->gate, swiglu.dgate_amax, s.grad_in,
-      GradientMode::kOverwrite, GradientOf(gradients, kGate), context.casts));
+      stream, gate_, gate_gradients.gate, s.grad_in, GradientMode::kOverwrite,
+      GradientOf(gradients, kGate), context.casts));
   OCTET_RETURN_IF_ERROR(inputs.mlp_in.Backward(
-      stream, up_, a->up, swiglu.dup_amax, s.grad_in, GradientMode::kAccumulate,
+      stream, up_, gate_gradients.up, s.grad_in, GradientMode::kAccumulate,
       GradientOf(gradients, kUp), context.casts));
   OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
                          ZeroIfFresh(stream, gradients, kPostAttentionNorm));
@@ -210,7 +207,7 @@ absl::Status Block::BackwardAttention(const BlockContext& context,
   const Scratch& s = context.scratch;
   const BlockInputs& inputs = AttentionInputs(context);
   OCTET_RETURN_IF_ERROR(inputs.o_in.Backward(
-      stream, o_, s.grad_x, s.grad_x_amax, Rows(s.grad_o),
+      stream, o_, {s.grad_x, s.grad_x_amax}, Rows(s.grad_o),
       GradientMode::kOverwrite, GradientOf(gradients, kOutput), context.casts));
   AttentionBackwardArgs attention = {
       {a->q, a->k, a->v, a->o, a->log_sum_exp}, s.grad_o, s.dq, s.dk, s.dv};
@@ -225,14 +222,14 @@ absl::Status Block::BackwardAttention(const BlockContext& context,
                              RopeDirection::kBackward, s.dk, dk_amax));
   const SharedInput& in = inputs.attention_in;
   OCTET_RETURN_IF_ERROR(in.Backward(
-      stream, q_, Rows(s.dq), dq_amax, s.grad_in, GradientMode::kOverwrite,
+      stream, q_, {Rows(s.dq), dq_amax}, s.grad_in, GradientMode::kOverwrite,
       GradientOf(gradients, kQuery), context.casts));
   OCTET_RETURN_IF_ERROR(in.Backward(
-      stream, k_, Rows(s.dk), dk_amax, s.grad_in, GradientMode::kAccumulate,
+      stream, k_, {Rows(s.dk), dk_amax}, s.grad_in, GradientMode::kAccumulate,
       GradientOf(gradients, kKey), context.casts));
   OCTET_RETURN_IF_ERROR(in.Backward(
-      stream, v_, Rows(s.dv), TensorView(), s.grad_in,
-      GradientMode::kAccumulate, GradientOf(gradients, kValue), context.casts));
+      stream, v_, {Rows(s.dv)}, s.grad_in, GradientMode::kAccumulate,
+      GradientOf(gradients, kValue), context.casts));
   OCTET_ASSIGN_OR_RETURN(const TensorView dweight,
                          ZeroIfFresh(stream, gradients, kInputNorm));
   return RmsNormBackward(stream, {a->x, weights[kInputNorm], a->attention_rstd,

@@ -77,10 +77,10 @@ absl::Status Head::LossAndGradient(const HeadContext& context,
     loss.dlogits = a->dlogits.RowSlice(0, count);
     OCTET_RETURN_IF_ERROR(in_.Forward(context.stream, lm_head_, loss.logits));
     OCTET_RETURN_IF_ERROR(CrossEntropy(context.stream, loss));
-    OCTET_RETURN_IF_ERROR(
-        in_.Backward(context.stream, lm_head_, loss.dlogits, TensorView(),
-                     scratch.grad_in.RowSlice(begin, count),
-                     float8::GradientMode::kOverwrite, dw, context.casts));
+    OCTET_RETURN_IF_ERROR(in_.Backward(context.stream, lm_head_, {loss.dlogits},
+                                       scratch.grad_in.RowSlice(begin, count),
+                                       float8::GradientMode::kOverwrite, dw,
+                                       context.casts));
     dw.mode = float8::GradientMode::kAccumulate;
   }
   OCTET_RETURN_IF_ERROR(FillZero(context.stream, scratch.grad_x));

@@ -71,20 +71,42 @@ void SharedCasts::GiveBytes(Tensor bytes) {
   bytes_[cols] = std::move(bytes);
 }
 
+namespace {
+
+// All float8 layers have one recipe: the first one's history serves all.
+Projection* FirstFloat8(absl::Span<Projection* const> readers) {
+  for (Projection* reader : readers) {
+    if (reader->is_float8()) return reader;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void SharedInput::TakeBytes(int64_t cols, SharedCasts* shared) {
+  Tensor& bytes = float8_.first.data;
+  if (!bytes.view().present()) bytes = shared->TakeBytes(cols);
+}
+
 absl::Status SharedInput::Prepare(const Stream& stream, const TensorView& x,
                                   const TensorView& amax,
                                   absl::Span<Projection* const> readers,
                                   SharedCasts* shared) {
   plain_.value = x;
-  for (Projection* reader : readers) {
-    if (!reader->is_float8()) continue;
-    Tensor& bytes = float8_.first.data;
-    if (!bytes.view().present()) bytes = shared->TakeBytes(x.cols());
-    // All float8 layers have one recipe: the first one's history serves all.
-    return float8::PrepareInput(stream, reader->recipe(),
-                                {x, amax, &reader->scaling().input}, &float8_);
-  }
-  return absl::OkStatus();
+  Projection* const reader = FirstFloat8(readers);
+  if (reader == nullptr) return absl::OkStatus();
+  TakeBytes(x.cols(), shared);
+  return float8::PrepareInput(stream, reader->recipe(),
+                              {x, amax, &reader->scaling().input}, &float8_);
+}
+
+std::optional<float8::OperandCasts> SharedInput::Casts(
+    const Stream& stream, int64_t cols, absl::Span<Projection* const> readers,
+    SharedCasts* shared) {
+  Projection* const reader = FirstFloat8(readers);
+  if (reader == nullptr) return std::nullopt;
+  TakeBytes(cols, shared);
+  return float8::InputCasts(stream, reader->recipe(), &float8_);
 }
 
 absl::Status SharedInput::Forward(const Stream& stream,
@@ -105,7 +127,7 @@ void SharedInput::EndForward(SharedCasts* shared) {
 }
 
 absl::Status SharedInput::Backward(const Stream& stream, Projection& reader,
-                                   const TensorView& g, const TensorView& amax,
+                                   const OutputGradient& g,
                                    const TensorView& dx,
                                    float8::GradientMode dx_mode,
                                    const WeightGradient& dw,
@@ -115,10 +137,14 @@ absl::Status SharedInput::Backward(const Stream& stream, Projection& reader,
   gradients.dx_mode = dx_mode;
   gradients.dw = dw.dw;
   gradients.dw_mode = dw.mode;
+  if (g.forms != nullptr) {
+    return float8::LinearBackward(stream, reader.recipe(), For(reader),
+                                  reader.weight(), *g.forms, gradients);
+  }
   return float8::LinearBackward(
       stream, reader.recipe(), For(reader), reader.weight(),
-      {g, amax, &reader.scaling().grad_output},
-      shared->GradientForms(g.cols(), reader.is_float8()), gradients);
+      {g.g, g.amax, &reader.scaling().grad_output},
+      shared->GradientForms(g.g.cols(), reader.is_float8()), gradients);
 }
 
 }  // namespace octet::models

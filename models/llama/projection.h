@@ -5,9 +5,11 @@
 #ifndef OCTET_MODELS_LLAMA_PROJECTION_H_
 #define OCTET_MODELS_LLAMA_PROJECTION_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -73,6 +75,8 @@ class SharedCasts {
   float8::LinearOperand* GradientForms(int64_t cols, bool is_float8) {
     return &gradients_[{cols, is_float8}];
   }
+  // Those of two gradients at one time, besides.
+  std::array<float8::LinearOperand, 2>* PairOfForms() { return &pair_; }
 
   // A tensor of so many columns that was given back, or an absent one.
   Tensor TakeBytes(int64_t cols);
@@ -80,6 +84,7 @@ class SharedCasts {
 
  private:
   std::map<std::pair<int64_t, bool>, float8::LinearOperand> gradients_;
+  std::array<float8::LinearOperand, 2> pair_;
   std::map<int64_t, Tensor> bytes_;
 };
 
@@ -87,6 +92,14 @@ class SharedCasts {
 struct WeightGradient {
   TensorView dw;
   float8::GradientMode mode = float8::GradientMode::kAccumulate;
+};
+
+// The gradient of a projection's output: itself and its amax, which may be
+// absent; or its forms, where whoever made it made these.
+struct OutputGradient {
+  TensorView g;
+  TensorView amax = {};
+  const float8::LinearOperand* forms = nullptr;
 };
 
 // What one or several projections read, cast once for all that are float8.
@@ -99,6 +112,14 @@ class SharedInput {
                        absl::Span<Projection* const> readers,
                        SharedCasts* shared);
 
+  // The casts of an x with `cols` columns, for whoever makes it to make them;
+  // PrepareMade follows in the place of Prepare. None where they need x itself.
+  std::optional<float8::OperandCasts> Casts(
+      const Stream& stream, int64_t cols, absl::Span<Projection* const> readers,
+      SharedCasts* shared);
+  // `x` is absent where no reader wants it but in float8.
+  void PrepareMade(const TensorView& x) { plain_.value = float8_.value = x; }
+
   // y = x w^T. Overwrites y.
   absl::Status Forward(const Stream& stream, const Projection& reader,
                        const TensorView& y) const;
@@ -106,13 +127,15 @@ class SharedInput {
   // After the last Forward: what backward does not read is for the next layer.
   void EndForward(SharedCasts* shared);
 
-  // See float8::LinearBackward. `amax`: of g, as above.
+  // See float8::LinearBackward.
   absl::Status Backward(const Stream& stream, Projection& reader,
-                        const TensorView& g, const TensorView& amax,
-                        const TensorView& dx, float8::GradientMode dx_mode,
-                        const WeightGradient& dw, SharedCasts* shared) const;
+                        const OutputGradient& g, const TensorView& dx,
+                        float8::GradientMode dx_mode, const WeightGradient& dw,
+                        SharedCasts* shared) const;
 
  private:
+  // The memory of the first form's bytes, if it has none and `shared` does.
+  void TakeBytes(int64_t cols, SharedCasts* shared);
   const float8::LinearOperand& For(const Projection& reader) const {
     return reader.is_float8() ? float8_ : plain_;
   }

@@ -76,8 +76,9 @@ double WeightBytes(const JobConfig& job, const models::LlamaConfig& model,
          vectors * (8 + 2 * state) + (copies + vector_copies) * compute;
 }
 
-// The float8 forms of inputs and of one gradient of each width, on a GPU; a
-// CPU's inputs have one form each.
+// The float8 forms of inputs and of one gradient of each width, on a GPU, which
+// makes gate's and up's at one time where scales are local; a CPU's inputs have
+// one form each.
 double CastBytes(const float8::Recipe& recipe, const models::LlamaConfig& model,
                  bool on_gpu, double tokens, const MemoryPlan& plan) {
   if (!float8::UsesFloat8(recipe)) return 0;
@@ -89,12 +90,13 @@ double CastBytes(const float8::Recipe& recipe, const models::LlamaConfig& model,
     if (keep != models::Keep::kInput) rows += attention;
     if (keep == models::Keep::kAll) rows += mlp;
   }
-  if (on_gpu) {
-    rows += 2 * (model.hidden_size + model.intermediate_size +
-                 model.num_kv_heads * model.head_dim);
-  }
   const bool blocks =
       float8::TileOf(recipe.forward.a.cast.granularity).cols == 128;
+  if (on_gpu) {
+    const double wide = (blocks ? 2.0 : 1.0) * model.intermediate_size;
+    rows +=
+        2 * (model.hidden_size + wide + model.num_kv_heads * model.head_dim);
+  }
   return tokens * rows * (blocks ? 1 + 8.0 / 128 : 1);
 }
 
