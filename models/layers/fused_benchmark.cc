@@ -190,14 +190,15 @@ void RmsNorm(benchmark::State& state, Shape shape, Mode mode, bool fused) {
   });
 }
 
-void RmsNormGradient(benchmark::State& state, Shape shape) {
+void RmsNormGradient(benchmark::State& state, Shape shape, Mode mode, bool) {
   const Tensor x = Random(shape, 1), dy = Random(shape, 2),
                weight = Random(Shape({shape.cols()}), 3), dx = Random(shape, 4),
                rstd = F32(Shape({shape.rows()})),
-               dweight = F32(Shape({shape.cols()}));
-  Time(state, 8.0 * static_cast<double>(shape.num_elements()), [&] {
-    return RmsNormBackward(TheStream(), {x, weight, rstd, dy, dx, dweight});
-  });
+               dweight = F32(Shape({shape.cols()})), amax = F32(Shape({1, 1}));
+  RmsNormBackwardArgs args = {x, weight, rstd, dy, dx, dweight};
+  if (TakesAmax(mode)) args.dx_amax = amax;
+  Time(state, 8.0 * static_cast<double>(shape.num_elements()),
+       [&] { return RmsNormBackward(TheStream(), args); });
 }
 
 void Swiglu(benchmark::State& state, Shape shape, Mode mode, bool fused) {
@@ -285,12 +286,9 @@ const bool kRegistered = [] {
                              kKnownBoth, kBlocks, kTensorBoth}) {
       Register("rms_norm", shape, mode, &RmsNorm);
     }
-    benchmark::RegisterBenchmark(
-        absl::StrCat("rms_norm_backward/", shape.ToString()).c_str(),
-        &RmsNormGradient, shape)
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMicrosecond);
+    for (const Mode& mode : {kPlain, kAmax}) {
+      Register("rms_norm_backward", shape, mode, &RmsNormGradient);
+    }
   }
   const Shape wide({8192, 14336});
   for (const Mode& mode : {kPlain, kAmax, kKnownRows, kRowBlocks, kKnownBoth,

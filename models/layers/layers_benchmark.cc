@@ -94,17 +94,25 @@ void RunEmbeddingBackward(benchmark::State& state, int64_t count, Ids ids,
        [&] { return EmbeddingBackward(TheStream(), tokens, dx, dtable); });
 }
 
-void RunRope(benchmark::State& state, int64_t heads, DType dtype) {
+enum class WithAmax : uint8_t { kNo, kYes };
+
+void RunRope(benchmark::State& state, int64_t heads, DType dtype,
+             WithAmax with_amax) {
   RopeOptions options;
   options.head_dim = 128;
   const Shape shape({1, 8192, heads, options.head_dim});
   const Tensor table =
       RopeTable(TheStream(), options, shape.dim(1), dtype).value();
   const Tensor x = Random(dtype, shape, 1);
+  const Tensor memory =
+      Tensor::Zeros(TheStream(), DType::kF32, Shape({1, 1})).value();
+  TensorView amax;
+  if (with_amax == WithAmax::kYes) amax = memory;
   const double bytes = 2.0 * static_cast<double>(x.view().num_bytes()) +
                        static_cast<double>(table.view().num_bytes());
-  Time(state, bytes,
-       [&] { return Rope(TheStream(), table, RopeDirection::kForward, x); });
+  Time(state, bytes, [&] {
+    return Rope(TheStream(), table, RopeDirection::kForward, x, amax);
+  });
 }
 
 void RunCrossEntropy(benchmark::State& state, int64_t rows, DType gradient) {
@@ -147,9 +155,12 @@ const bool kRegistered = [] {
            8192, Ids::kLikeText, kBf16);
   Register("embedding_backward/8192/one/f32", &RunEmbeddingBackward, 8192,
            Ids::kOne, kF32);
-  Register("rope/8192x32x128/bf16", &RunRope, 32, kBf16);
-  Register("rope/8192x8x128/bf16", &RunRope, 8, kBf16);
-  Register("rope/8192x32x128/f32", &RunRope, 32, kF32);
+  constexpr WithAmax kNo = WithAmax::kNo, kYes = WithAmax::kYes;
+  Register("rope/8192x32x128/bf16", &RunRope, 32, kBf16, kNo);
+  Register("rope/8192x32x128/bf16/amax", &RunRope, 32, kBf16, kYes);
+  Register("rope/8192x8x128/bf16", &RunRope, 8, kBf16, kNo);
+  Register("rope/8192x8x128/bf16/amax", &RunRope, 8, kBf16, kYes);
+  Register("rope/8192x32x128/f32", &RunRope, 32, kF32, kNo);
   Register("cross_entropy/2048x128256/f32_in_place", &RunCrossEntropy, 2048,
            kF32);
   Register("cross_entropy/2048x128256/bf16", &RunCrossEntropy, 2048, kBf16);
