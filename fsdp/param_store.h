@@ -45,9 +45,9 @@ struct ParamShard {
   // The rows of the weights that the model reads, where these are copies that
   // an optimizer may write beside the masters; absent otherwise.
   TensorView weight = {};
-  // f32 [1, 1]: the largest magnitude of the rows as the model reads them,
-  // which an optimizer that calls MastersAndWeightsChanged writes; absent where
-  // nobody wants it.
+  // f32 [1, 1]: the largest magnitude of `weight`, or of the master where there
+  // is none, which an optimizer that calls MastersAndWeightsChanged writes;
+  // absent where nobody wants it.
   TensorView amax = {};
 };
 

@@ -58,6 +58,7 @@ absl::Status WholeParamStore::AddUnits() {
     OCTET_ASSIGN_OR_RETURN(Unit * found, FindUnit(unit, "transient units"));
     found->is_transient = true;
   }
+  OCTET_RETURN_IF_ERROR(AllocateAmaxes());
   std::set<std::string> names;
   for (size_t u = 0; u < specs_.size(); ++u) {
     for (const ParamSpec& param : specs_[u].params) {
@@ -69,6 +70,24 @@ absl::Status WholeParamStore::AddUnits() {
     }
   }
   return ShareCopies();
+}
+
+absl::Status WholeParamStore::AllocateAmaxes() {
+  if (options_.compute_dtype == DType::kF64) return absl::OkStatus();
+  int64_t matrices = 0;
+  for (const UnitSpec& unit : specs_) {
+    for (const ParamSpec& param : unit.params) {
+      matrices += IsMatrix(param.shape);
+    }
+  }
+  const Shape shape({matrices});
+  OCTET_ASSIGN_OR_RETURN(amaxes_, Tensor::Zeros(stream_, DType::kF32, shape));
+  if (options_.compute_dtype != DType::kF32) {
+    OCTET_ASSIGN_OR_RETURN(
+        rounded_amaxes_,
+        Tensor::Allocate(options_.compute_dtype, shape, stream_.device()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WholeParamStore::AddParam(const ParamSpec& spec, Unit* unit) {
@@ -115,12 +134,9 @@ absl::Status WholeParamStore::AddParam(const ParamSpec& spec, Unit* unit) {
       weight = shard.weight;
     }
   }
-  // A transient copy's is not the master's.
-  if (is_matrix && weight.present() && options_.compute_dtype != DType::kF64) {
-    OCTET_ASSIGN_OR_RETURN(Tensor amax,
-                           Tensor::Zeros(stream_, DType::kF32, Shape({1, 1})));
-    shard.amax = amax;
-    memory_.push_back(std::move(amax));
+  if (is_matrix && amaxes_.view().present()) {
+    shard.amax = TensorView(amaxes_.as<float>() + num_amaxes_++, DType::kF32,
+                            Shape({1, 1}), stream_.device());
   }
   unit->amaxes.push_back(shard.amax);
   unit->weights.push_back(weight);
@@ -287,7 +303,11 @@ absl::Status WholeParamStore::WeightsChanged() {
 absl::Status WholeParamStore::MastersAndWeightsChanged() {
   OCTET_RETURN_IF_ERROR(NewVersion());
   amaxes_known_ = true;
-  return absl::OkStatus();
+  if (!rounded_amaxes_.view().present()) return absl::OkStatus();
+  // Those of masters that have no copy yet: rounding keeps the order, so the
+  // largest one rounded is the largest of the rounded ones.
+  OCTET_RETURN_IF_ERROR(Convert(stream_, amaxes_, rounded_amaxes_));
+  return Convert(stream_, rounded_amaxes_, amaxes_);
 }
 
 }  // namespace octet::fsdp

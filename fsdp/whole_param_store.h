@@ -85,6 +85,7 @@ class WholeParamStore : public ParamStore {
                   const WholeParamStoreOptions& options)
       : stream_(stream), specs_(std::move(specs)), options_(options) {}
   absl::Status AddUnits();
+  absl::Status AllocateAmaxes();
   absl::Status AddParam(const ParamSpec& spec, Unit* unit);
   // Memory for the copies of transient units.
   absl::Status ShareCopies();
@@ -98,6 +99,9 @@ class WholeParamStore : public ParamStore {
   std::vector<Unit> units_;
   std::vector<ParamShard> shards_;
   std::vector<Tensor> memory_;
+  Tensor amaxes_;          // f32, one for each matrix; absent for f64
+  Tensor rounded_amaxes_;  // of the compute dtype; absent where that is f32
+  int64_t num_amaxes_ = 0;
   const Unit* transient_ = nullptr;  // the one whose copies are in memory
   bool amaxes_known_ = false;
   int64_t version_ = 0;

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What saves memory and changes no bit, and what changes few.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/float16.h"
 #include "float8/recipe.h"
 #include "gtest/gtest.h"
 #include "models/layers/test_tensors.h"
@@ -78,6 +84,50 @@ TEST_P(ModelMemoryTest, NarrowStatesAreNear) {
   EXPECT_EQ(loss, near);
   EXPECT_LT(ErrorOf(test.Gradients(), wide.Gradients()), 0x1p-8);
   EXPECT_GT(ErrorOf(test.Gradients(), wide.Gradients()), 0.0);
+}
+
+// As the optimizer does it: masters, copies and amaxes in one go.
+absl::Status DescendAndTell(TestModel& test, double rate) {
+  for (const fsdp::ParamShard& shard : test.store->shards()) {
+    float largest = 0.0f;
+    for (int64_t i = 0; i < shard.master.num_elements(); ++i) {
+      float& master = shard.master.as<float>()[i];
+      master -= static_cast<float>(rate) * shard.gradient.as<float>()[i];
+      float weight = master;
+      if (shard.weight.present()) {
+        shard.weight.as<Bfloat16>()[i] = ToBfloat16(master);
+        weight = ToFloat(ToBfloat16(master));
+      }
+      largest = std::max(largest, std::abs(weight));
+    }
+    if (shard.amax.present()) shard.amax.as<float>()[0] = largest;
+  }
+  if (auto s = test.store->MastersAndWeightsChanged(); !s.ok()) return s;
+  return test.store->ZeroGradients();
+}
+
+TEST_P(ModelMemoryTest, AmaxesThatAreToldChangeNoBit) {
+  for (const std::vector<int64_t>& transient :
+       {std::vector<int64_t>{}, std::vector<int64_t>{1, 2}}) {
+    fsdp::WholeParamStoreOptions store{DType::kBf16};
+    OCTET_ASSERT_OK_AND_ASSIGN(
+        TestModel taken,
+        MakeTestModel(TestConfig(), Options(GetParam()), store));
+    store.transient_units = transient;
+    OCTET_ASSERT_OK_AND_ASSIGN(
+        TestModel told,
+        MakeTestModel(TestConfig(), Options(GetParam()), store));
+    for (int pass = 0; pass < 3; ++pass) {
+      OCTET_ASSERT_OK_AND_ASSIGN(const double loss, taken.Run());
+      OCTET_ASSERT_OK_AND_ASSIGN(const double again, told.Run());
+      EXPECT_EQ(loss, again);
+      EXPECT_EQ(taken.Gradients(), told.Gradients());
+      ASSERT_THAT(taken.Descend(0.01), IsOk());
+      ASSERT_THAT(DescendAndTell(told, 0.01), IsOk());
+      ASSERT_THAT(taken.model->AdvanceScaling(), IsOk());
+      ASSERT_THAT(told.model->AdvanceScaling(), IsOk());
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, ModelMemoryTest,
