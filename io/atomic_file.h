@@ -8,6 +8,9 @@
 // kill may leave it (WithoutTemporary knows its name). Of several writers of a
 // path the last to commit wins.
 //
+// A link stays: all of that happens where it leads. A file that is there keeps
+// its permissions; one that the user may not write is PermissionDenied.
+//
 // Errors name the path: NotFound for a missing folder, PermissionDenied,
 // ResourceExhausted for a full disk, else what errno says.
 #ifndef OCTET_IO_ATOMIC_FILE_H_
@@ -38,19 +41,25 @@ class AtomicFile {
   absl::Status Commit();
 
  private:
-  AtomicFile(const std::string& path, const std::string& temporary, int fd)
-      : path_(path), temporary_(temporary), fd_(fd) {}
+  AtomicFile(const std::string& path, const std::string& target,
+             const std::string& temporary, int fd)
+      : path_(path), target_(target), temporary_(temporary), fd_(fd) {}
   absl::Status Fail(int error, absl::string_view action);
 
-  std::string path_;
+  std::string path_;    // as named
+  std::string target_;  // where its links lead
   std::string temporary_;
   int fd_ = -1;
   absl::Status status_;
 };
 
-// Creates or replaces the file. What is a device or a pipe (/dev/stdout) is
-// written to, which no rename does; AtomicFile refuses it.
+// Creates or replaces the file. What is a device or a pipe, or leads to an open
+// file (/dev/stdout), is written to, which no rename does; AtomicFile refuses
+// it.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
+
+// OK if WriteFile can begin; nothing is written. Before work that takes long.
+absl::Status CheckWritable(const std::string& path);
 
 // NAME of "NAME.XXXXXX.tmp", what a killed write leaves; else `name` itself.
 absl::string_view WithoutTemporary(absl::string_view name);

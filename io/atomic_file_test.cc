@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/atomic_file.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -234,6 +235,139 @@ TEST(AtomicFileTest, ADeviceStaysOne) {
   EXPECT_THAT(
       AtomicFile::Create("/dev/null").status(),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/dev/null")));
+}
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info = {};
+  EXPECT_EQ(lstat(path.c_str(), &info), 0);
+  return info.st_mode;
+}
+
+TEST(AtomicFileTest, ALinkStaysAndItsFileIsWritten) {
+  const TempFolder folder;
+  ASSERT_EQ(mkdir(folder.Join("d").c_str(), 0777), 0);
+  ASSERT_THAT(WriteFile(folder.Join("d/a"), "old"), IsOk());
+  ASSERT_EQ(symlink("d/a", folder.Join("one").c_str()), 0);
+  ASSERT_EQ(symlink(folder.Join("one").c_str(), folder.Join("two").c_str()), 0);
+  ASSERT_EQ(symlink("d/none", folder.Join("new").c_str()), 0);
+  ASSERT_EQ(symlink("loop", folder.Join("loop").c_str()), 0);
+  ASSERT_THAT(WriteFile(folder.Join("two"), "first"), IsOk());
+  EXPECT_EQ(ReadFile(folder.Join("d/a")).value(), "first");
+  {
+    OCTET_ASSERT_OK_AND_ASSIGN(AtomicFile file,
+                               AtomicFile::Create(folder.Join("one")));
+    ASSERT_THAT(file.Write("second", 6), IsOk());
+    ASSERT_THAT(file.Commit(), IsOk());
+  }
+  EXPECT_EQ(ReadFile(folder.Join("d/a")).value(), "second");
+  ASSERT_THAT(WriteFile(folder.Join("new"), "new"), IsOk());
+  EXPECT_EQ(ReadFile(folder.Join("d/none")).value(), "new");
+  for (const char* link : {"one", "two", "new"}) {
+    EXPECT_TRUE(S_ISLNK(ModeOf(folder.Join(link)))) << link;
+  }
+  EXPECT_THAT(WriteFile(folder.Join("loop"), "x").message(),
+              HasSubstr(folder.Join("loop")));
+  EXPECT_THAT(folder.List(), ElementsAre("d", "loop", "new", "one", "two"));
+}
+
+// As /dev/stdout leads to /proc/self/fd/1, whatever that is.
+TEST(AtomicFileTest, AnOpenFileIsWrittenWhereItStands) {
+  const TempFolder folder;
+  const int fd = open(folder.Join("a").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(write(fd, "before ", 7), 7);
+  ASSERT_EQ(symlink(("/proc/self/fd/" + std::to_string(fd)).c_str(),
+                    folder.Join("link").c_str()),
+            0);
+  ASSERT_THAT(WriteFile(folder.Join("link"), "in"), IsOk());
+  EXPECT_THAT(CheckWritable(folder.Join("link")), IsOk());
+  EXPECT_THAT(AtomicFile::Create(folder.Join("link")).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_EQ(write(fd, " after", 6), 6);
+  close(fd);
+  EXPECT_EQ(ReadFile(folder.Join("a")).value(), "before in after");
+  EXPECT_TRUE(S_ISLNK(ModeOf(folder.Join("link"))));
+  EXPECT_THAT(WriteFile(folder.Join("link"), "x").message(), HasSubstr("link"));
+  EXPECT_THAT(folder.List(), ElementsAre("a", "link"));
+}
+
+TEST(AtomicFileTest, APipeStaysOneBehindALink) {
+  const TempFolder folder;
+  ASSERT_EQ(mkfifo(folder.Join("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("pipe", folder.Join("link").c_str()), 0);
+  const int fd = open(folder.Join("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(fd, 0);
+  ASSERT_THAT(WriteFile(folder.Join("link"), "abc"), IsOk());
+  char got[8] = {};
+  EXPECT_EQ(read(fd, got, sizeof(got)), 3);
+  close(fd);
+  EXPECT_STREQ(got, "abc");
+  EXPECT_TRUE(S_ISFIFO(ModeOf(folder.Join("pipe"))));
+  EXPECT_THAT(folder.List(), ElementsAre("link", "pipe"));
+}
+
+TEST(AtomicFileTest, KeepsPermissions) {
+  const TempFolder folder;
+  const std::string path = folder.Join("a");
+  for (const mode_t mode : {0600, 0666, 0640, 0755}) {
+    ASSERT_THAT(WriteFile(path, "old"), IsOk());
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    ASSERT_THAT(WriteFile(path, "new"), IsOk());
+    EXPECT_EQ(ModeOf(path) & 07777, mode);
+  }
+  ASSERT_EQ(chmod(path.c_str(), 0444), 0);
+  const WithoutCapabilities scope;
+  EXPECT_THAT(WriteFile(path, "other"),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path)));
+  EXPECT_THAT(CheckWritable(path),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path)));
+  EXPECT_EQ(ReadFile(path).value(), "new");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, CheckWritableLeavesNothing) {
+  const TempFolder folder;
+  EXPECT_THAT(CheckWritable(folder.Join("a")), IsOk());
+  EXPECT_THAT(CheckWritable("/dev/full"), IsOk());
+  EXPECT_THAT(CheckWritable(folder.Join("none/a")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none/a")));
+  EXPECT_TRUE(folder.List().empty());
+}
+
+TEST(FileTest, OnlyFilesAndPipesAreRead) {
+  EXPECT_THAT(ReadFile("/dev/zero"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("/dev/zero is a device")));
+  const TempFolder folder;
+  ASSERT_EQ(symlink("/dev/zero", folder.Join("zero").c_str()), 0);
+  EXPECT_THAT(ReadFile(folder.Join("zero")),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(MappedFile::Open(folder.Join("zero")),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "abcd", 4), 4);
+  close(ends[1]);
+  EXPECT_THAT(MappedFile::Open("/proc/self/fd/" + std::to_string(ends[0])),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(ReadFile("/proc/self/fd/" + std::to_string(ends[0])).value(),
+            "abcd");
+  close(ends[0]);
+}
+
+TEST(FileTest, WhatIsTooLargeIsRefused) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFile(folder.Join("a"), "abcd"), IsOk());
+  EXPECT_EQ(ReadFile(folder.Join("a"), 4).value(), "abcd");
+  EXPECT_THAT(ReadFile(folder.Join("a"), 3),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr(folder.Join("a")), HasSubstr("3"))));
+  // What does not say how large it is.
+  EXPECT_THAT(ReadFile("/proc/self/status", 100),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ASSERT_EQ(truncate(folder.Join("a").c_str(), kMostBytesRead + 1), 0);
+  EXPECT_THAT(ReadFile(folder.Join("a")),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

@@ -18,26 +18,35 @@
 namespace octet::io {
 namespace {
 
-// Opens for reading, and takes the size. A folder is refused here: open() does
+// What a file that is neither regular nor a pipe is.
+absl::string_view KindOf(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+// Opens for reading, and says what it is. A folder is refused here: open() does
 // not, and the errors that come later say nothing of use.
-absl::StatusOr<int> OpenForReading(const std::string& path, int64_t* size) {
+absl::StatusOr<int> OpenForReading(const std::string& path, struct stat* out) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   }
-  struct stat info;
+  struct stat& info = *out;
   if (fstat(fd, &info) != 0) {
     const int error = errno;
     close(fd);
     return absl::ErrnoToStatus(error, absl::StrCat("cannot stat ", path));
   }
-  if (S_ISDIR(info.st_mode)) {
+  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode)) {
     close(fd);
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " is a folder, not a file"));
+        absl::StrCat(path, " is ", KindOf(info.st_mode), ", not a file"));
   }
-  *size = info.st_size;
   return fd;
+}
+
+absl::Status TooLarge(const std::string& path, int64_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(path, " has more than ", most, " bytes"));
 }
 
 }  // namespace
@@ -47,11 +56,13 @@ std::string JoinPath(absl::string_view folder, absl::string_view name) {
   return absl::StrCat(absl::StripSuffix(folder, "/"), "/", name);
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  int64_t size = 0;
-  const absl::StatusOr<int> fd = OpenForReading(path, &size);
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most) {
+  struct stat info;
+  const absl::StatusOr<int> fd = OpenForReading(path, &info);
   if (!fd.ok()) return fd.status();
   const auto closer = absl::MakeCleanup([&] { close(*fd); });
+  const int64_t size = info.st_size;
+  if (size > most) return TooLarge(path, most);
   std::string contents;
   int64_t filled = 0;
   // The size is a hint: files of /proc say 0, and another process may append.
@@ -65,6 +76,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     }
     if (got == 0) break;
     filled += got;
+    if (filled > most) return TooLarge(path, most);
   }
   contents.resize(filled);
   return contents;
@@ -73,10 +85,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   MappedFile file;
   file.path_ = path;
-  int64_t size = 0;
-  const absl::StatusOr<int> fd = OpenForReading(path, &size);
+  struct stat info;
+  const absl::StatusOr<int> fd = OpenForReading(path, &info);
   if (!fd.ok()) return fd.status();
   const auto closer = absl::MakeCleanup([&] { close(*fd); });
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is a pipe, which no memory maps"));
+  }
+  const int64_t size = info.st_size;
   if (size == 0) return file;
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, *fd, 0);
   if (data == MAP_FAILED) {

@@ -3,7 +3,7 @@
 // Reads files: whole, or mapped into memory.
 //
 // Errors name the path: NotFound, PermissionDenied, FailedPrecondition for a
-// folder, else what errno says.
+// folder or a device, which may have no end, else what errno says.
 #ifndef OCTET_IO_FILE_H_
 #define OCTET_IO_FILE_H_
 
@@ -15,13 +15,18 @@
 
 namespace octet::io {
 
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// Text is not larger.
+constexpr int64_t kMostBytesRead = int64_t{1} << 30;
+
+// A file or a pipe. ResourceExhausted if it has more than `most` bytes.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     int64_t most = kMostBytesRead);
 
 // "folder/name", with one slash between.
 std::string JoinPath(absl::string_view folder, absl::string_view name);
 
-// A read-only mapping; move-only, and the address stays on a move. Reading
-// past the end of a file that somebody cuts meanwhile kills the process
+// A read-only mapping of a file; move-only, and the address stays on a move.
+// Reading past the end of a file that somebody cuts meanwhile kills the process
 // (SIGBUS), as with every mapping.
 class MappedFile {
  public:

@@ -297,11 +297,7 @@ absl::StatusOr<Hardware> ReadHardware(const std::string& path) {
 
 absl::Status WriteHardware(const Hardware& hardware, const std::string& path) {
   OCTET_RETURN_IF_ERROR(CheckHardware(hardware));
-  const std::string text = HardwareToml(hardware);
-  OCTET_ASSIGN_OR_RETURN(io::AtomicFile file, io::AtomicFile::Create(path));
-  OCTET_RETURN_IF_ERROR(
-      file.Write(text.data(), static_cast<int64_t>(text.size())));
-  return file.Commit();
+  return io::WriteFile(path, HardwareToml(hardware));
 }
 
 }  // namespace octet::roofline
