@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/cuda_requirement.h"
 
 namespace octet {
 
@@ -12,7 +13,15 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   const std::string message =
       absl::StrCat(what, ": ", cudaGetErrorString(error));
   switch (error) {
-    case cudaErrorInsufficientDriver:
+    case cudaErrorInsufficientDriver: {
+      int driver = 0, runtime = 0;  // a driver of 0: there is none
+      cudaDriverGetVersion(&driver);
+      cudaRuntimeGetVersion(&runtime);
+      return DriverRequirement(driver, runtime, what,
+                               cudaGetErrorString(error));
+    }
+    case cudaErrorStubLibrary:  // libcuda of a toolkit, in place of a driver's
+      return DriverRequirement(0, 0, what, "");
     case cudaErrorNoDevice:
       return absl::FailedPreconditionError(message);
     case cudaErrorNoKernelImageForDevice:
@@ -43,16 +52,15 @@ absl::Status CheckComputeCapability(int index, int major, int minor,
   if (error != cudaSuccess) {
     return CudaStatus(error, absl::StrCat(what, ": compute capability"));
   }
-  if (has_major > major || (has_major == major && has_minor >= minor)) {
-    return absl::OkStatus();
+  const ComputeCapability has = {has_major, has_minor};
+  const ComputeCapability needs = {major, minor};
+  absl::Status status = CapabilityRequirement(index, "a GPU", has, needs, what);
+  cudaDeviceProp properties;  // slow to ask for: only for the message
+  if (status.ok() ||
+      cudaGetDeviceProperties(&properties, index) != cudaSuccess) {
+    return status;
   }
-  cudaDeviceProp properties;
-  const bool has_name =
-      cudaGetDeviceProperties(&properties, index) == cudaSuccess;
-  return absl::FailedPreconditionError(absl::StrCat(
-      what, ": cuda:", index, " is ", has_name ? properties.name : "a GPU",
-      " of compute capability ", has_major, ".", has_minor, ", needs ", major,
-      ".", minor, " or later"));
+  return CapabilityRequirement(index, properties.name, has, needs, what);
 }
 
 }  // namespace octet

@@ -11,10 +11,10 @@
 
 namespace octet {
 
-// OK, or: FailedPrecondition where there is no driver, no GPU or no code for
-// this GPU, or the call is not allowed while a graph is captured;
-// ResourceExhausted when memory is short, else Internal. The message is `what`
-// and CUDA's own text.
+// OK, or: FailedPrecondition where there is no driver, one that is too old,
+// no GPU or no code for this GPU, or the call is not allowed while a graph is
+// captured; ResourceExhausted when memory is short, else Internal. The message
+// is `what` and CUDA's own text.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
 
 // FailedPrecondition, with the GPU's name and both capabilities, unless GPU

@@ -60,6 +60,8 @@ void Free(int, void* data) { cudaFree(data); }
 
 absl::StatusOr<void*> CreateStream(int index) {
   OCTET_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  // Where each use of a GPU begins: kernels for older ones are not built.
+  OCTET_RETURN_IF_ERROR(CheckComputeCapability(index, 9, 0, "stream"));
   cudaStream_t stream = nullptr;
   OCTET_RETURN_IF_ERROR(
       CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),

@@ -18,14 +18,19 @@ namespace octet {
 class Graph {
  public:
   // Records what `work` queues on `stream`, without running it. Run the work
-  // once before: what it allocates or measures on first use is not allowed
-  // here, and FailedPrecondition says so. `work` must queue the same whenever
-  // it is called; all that it uses must outlive the graph, and the stream too.
-  // An error of `work` is returned, and the stream is usable afterwards.
+  // once before: what it allocates on first use is not allowed here, and
+  // FailedPrecondition says so; what it would measure on first use it does not,
+  // and goes by a guess for as long as the graph lives
+  // (float8/gemm_algorithms.h). `work` must queue the same whenever it is
+  // called; all that it uses must outlive the graph, and the stream too. An
+  // error of `work` is returned, and the stream is usable afterwards.
+  //
+  // On the CPU nothing is called here: errors of `work` come at Launch.
   static absl::StatusOr<Graph> Capture(const Stream& stream,
                                        std::function<absl::Status()> work);
 
-  // Queues all of it on `stream`, on the device where it was captured.
+  // Queues all of it on `stream`, on the device where it was captured. On the
+  // CPU runs `work`, and returns its error.
   absl::Status Launch(const Stream& stream) const;
 
  private:
