@@ -45,10 +45,12 @@ std::string Line(absl::string_view name, const TensorView& view,
   for (const float a : amax) {
     if (!std::isfinite(a)) {
       ++not_finite;
+      // What the tensor's own amax is: a NaN outranks an infinity.
+      if (!std::isnan(largest)) largest = a;
     } else if (a == 0.0f) {
       ++zero;
     } else {
-      largest = std::max(largest, a);
+      if (largest < a) largest = a;
       smallest = std::min(smallest, a);
     }
   }
@@ -80,10 +82,14 @@ absl::StatusOr<std::string> AmaxReport(const std::string& path,
                         "dtype and shape", "tensor");
   std::vector<std::string> names = file.names();
   if (!tensor.empty()) names = {std::string(tensor)};
+  int64_t left_out = 0;
   for (const std::string& name : names) {
     OCTET_ASSIGN_OR_RETURN(const TensorView view, file.Find(name));
     if (!IsHighPrecision(view.dtype())) {
-      if (tensor.empty()) continue;
+      if (tensor.empty()) {
+        ++left_out;
+        continue;
+      }
       return absl::FailedPreconditionError(
           absl::StrCat(path, ": tensor ", name, " is ", Name(view.dtype()),
                        ", not f32, bf16 or f16"));
@@ -91,6 +97,10 @@ absl::StatusOr<std::string> AmaxReport(const std::string& path,
     OCTET_ASSIGN_OR_RETURN(const std::vector<float> amax,
                            AmaxOf(stream, view, granularity));
     out += Line(name, view, amax);
+  }
+  if (left_out > 0) {
+    absl::StrAppend(&out, left_out, " of ", names.size(),
+                    " tensors are left out: not f32, bf16 or f16\n");
   }
   return out;
 }

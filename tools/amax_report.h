@@ -14,8 +14,10 @@ namespace octet::tools {
 
 // Computed on `device` ("auto", "cpu", "cuda", "cuda:N"), which the first line
 // names. One line for each f32, bf16 or f16 tensor of the safetensors file, or
-// for `tensor` alone unless that is empty. Errors are those of ResolveDevice
-// and io::SafetensorsFile; FailedPrecondition for a tensor of another dtype.
+// for `tensor` alone unless that is empty. The largest is the tensor's amax:
+// nan or inf where it has one. A last line says how many tensors of other
+// dtypes were left out, if any. Errors are those of ResolveDevice and
+// io::SafetensorsFile; FailedPrecondition for a tensor of another dtype.
 absl::StatusOr<std::string> AmaxReport(const std::string& path,
                                        absl::string_view tensor,
                                        float8::Granularity granularity,

@@ -97,6 +97,19 @@ refuses 1 'cut.safetensors' error cut.safetensors
 prints '^ +1 +3.95312 .* bf16 \[48, 64\] +x$' amax "$golden" --tensor=x --device=cpu
 grep -q '^device cpu: ' out || fail "amax names no device"
 prints '^ +96 +3.95312 +[0-9.]+ +0 +0 ' amax "$golden" --tensor=x --granularity=1x32
+grep -Eq '^[1-9][0-9]* of [1-9][0-9]* tensors are left out: ' out && fail "amax --tensor leaves none out"
+prints '^[1-9][0-9]* of [1-9][0-9]* tensors are left out: not f32, bf16 or f16$' amax "$golden" --device=cpu
+# Two rows of two f32: 1, -inf and 2, nan; then 1, -inf alone.
+header='{"both":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"inf":{"dtype":"F32","shape":[1,2],"data_offsets":[16,24]}}'
+{
+  printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
+  printf '\0\0\x80\x3f\0\0\x80\xff\0\0\0\x40\0\0\xc0\x7f'
+  printf '\0\0\x80\x3f\0\0\x80\xff'
+} >odd.safetensors
+prints '^ +1 +nan .* 1  f32 \[2, 2\] +both$' amax odd.safetensors --device=cpu
+prints '^ +1 +inf .* 1  f32 \[1, 2\] +inf$' amax odd.safetensors --device=cpu
+prints '^ +2 +nan .* 2  f32 \[2, 2\] +both$' amax odd.safetensors --device=cpu --granularity=row
+grep -q 'left out' out && fail "amax leaves out what it printed"
 refuses 2 'unknown device' amax "$golden" --device=tpu
 refuses 2 '"64x64" is none of tensor' amax "$golden" --granularity=64x64
 refuses 2 'one FILE, not 0' amax
