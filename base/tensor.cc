@@ -49,6 +49,25 @@ absl::StatusOr<Tensor> Tensor::Zeros(const Stream& stream, DType dtype,
   return tensor;
 }
 
+absl::Status CheckArgument(const Stream& stream, absl::string_view operation,
+                           absl::string_view name, const TensorView& view) {
+  if (!view.present()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(operation, ": ", name, " is absent"));
+  }
+  if (view.device() != stream.device()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(operation, ": ", name, " is ", view.ToString(),
+                     ", the stream is on ", stream.device().ToString()));
+  }
+  if (view.data() == nullptr && view.num_elements() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(operation, ": ", name, " has no memory, it is ",
+                     view.ToString(), " at null"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Copy(const Stream& stream, const TensorView& from,
                   const TensorView& to) {
   if (from.shape() != to.shape() || from.dtype() != to.dtype()) {

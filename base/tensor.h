@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/device.h"
 #include "base/dtype.h"
@@ -99,6 +100,12 @@ class Tensor {
   std::unique_ptr<void, Deleter> owner_;
   TensorView view_;
 };
+
+// What an operation asks of each argument: InvalidArgument, "cast: in is ...",
+// if `view` is absent, is not on the stream's device, or has elements and no
+// memory.
+absl::Status CheckArgument(const Stream& stream, absl::string_view operation,
+                           absl::string_view name, const TensorView& view);
 
 // Copies bytes; shapes and dtypes must match, devices need not.
 absl::Status Copy(const Stream& stream, const TensorView& from,

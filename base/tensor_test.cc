@@ -57,6 +57,27 @@ TEST(TensorTest, TooLargeIsAnErrorNotAnOverflow) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("64 bits")));
 }
 
+TEST(TensorTest, ArgumentsMustBeThere) {
+  constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+  OCTET_ASSERT_OK_AND_ASSIGN(const Tensor a,
+                             Tensor::Allocate(DType::kF32, Shape({2, 3})));
+  EXPECT_THAT(CheckArgument(Stream(), "op", "a", a), IsOk());
+  EXPECT_THAT(CheckArgument(Stream(), "op", "a", TensorView()),
+              StatusIs(kInvalid, HasSubstr("op: a is absent")));
+  EXPECT_THAT(
+      CheckArgument(Stream(), "op", "a",
+                    TensorView(nullptr, DType::kF32, Shape({2, 3}))),
+      StatusIs(kInvalid, HasSubstr("op: a has no memory, it is f32 [2, 3]")));
+  EXPECT_THAT(CheckArgument(Stream(), "op", "a",
+                            TensorView(nullptr, DType::kF32, Shape({0, 3}))),
+              IsOk());
+  EXPECT_THAT(
+      CheckArgument(Stream(), "op", "a",
+                    TensorView(a.view().data(), DType::kF32, Shape({2, 3}),
+                               Device{DeviceKind::kCuda, 1})),
+      StatusIs(kInvalid, HasSubstr("on cuda:1, the stream is on cpu")));
+}
+
 TEST(TensorTest, CudaNeedsItsLeaf) {
   EXPECT_THAT(
       Tensor::Allocate(DType::kF32, Shape({2}), Device{DeviceKind::kCuda, 0}),

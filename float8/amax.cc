@@ -28,11 +28,8 @@ absl::Status Amax(const Stream& stream, const TensorView& in,
         "amax: out is ", out.ToString(), ", but ", Name(granularity), " of in ",
         in.ToString(), " needs f32 ", shape.ToString()));
   }
-  if (in.device() != stream.device() || out.device() != stream.device()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("amax: in is ", in.ToString(), ", out is ", out.ToString(),
-                     ", the stream is on ", stream.device().ToString()));
-  }
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "amax", "in", in));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "amax", "out", out));
   OCTET_ASSIGN_OR_RETURN(internal::AmaxKernel* const kernel,
                          internal::AmaxSlot().Get(stream.device()));
   return kernel(stream, in, granularity, out, options);

@@ -172,6 +172,18 @@ TEST(AmaxTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(
       Amax(cpu, elsewhere, Granularity::kRow, out),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cuda:1")));
+  const TensorView no_memory(nullptr, DType::kF32, Shape({4, 1}));
+  EXPECT_THAT(Amax(cpu, in, Granularity::kRow, no_memory),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("out has no memory")));
+  EXPECT_THAT(Amax(cpu, no_memory, Granularity::kRow, out),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("in has no memory")));
+  OCTET_ASSERT_OK_AND_ASSIGN(const Tensor one,
+                             Tensor::Allocate(DType::kF32, Shape({1, 1})));
+  EXPECT_THAT(
+      Amax(cpu, TensorView(), Granularity::kTensor, one),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("in is absent")));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "float8/cast.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -11,12 +13,9 @@
 namespace octet::float8 {
 namespace {
 
-absl::Status CheckDevice(const Stream& stream, absl::string_view what,
-                         const TensorView& view) {
-  if (view.device() == stream.device()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("cast: ", what, " is ", view.ToString(),
-                   ", the stream is on ", stream.device().ToString()));
+absl::Status CheckOut(const Quantized* out, absl::string_view name) {
+  if (out != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cast: ", name, " is null"));
 }
 
 }  // namespace
@@ -67,11 +66,12 @@ absl::Status CheckCastInput(const Stream& stream, const TensorView& in,
     return absl::InvalidArgumentError(
         absl::StrCat("cast: in is ", in.ToString(), ", not f32, bf16 or f16"));
   }
-  return CheckDevice(stream, "in", in);
+  return CheckArgument(stream, "cast", "in", in);
 }
 
 absl::Status FitQuantized(const TensorView& in, const CastPlan& plan,
                           CastLayout layout, Quantized* out) {
+  OCTET_RETURN_IF_ERROR(CheckOut(out, "out"));
   const int64_t rows = in.rows(), cols = in.cols();
   const Granularity tiles = plan.granularity;
   const auto fit = [&](bool wanted, DType dtype, const Shape& shape,
@@ -124,7 +124,27 @@ absl::Status CheckScale(const Stream& stream, absl::string_view what,
         "cast: ", what, " is ", scale.ToString(), ", but ", Name(granularity),
         " of [", rows, ", ", cols, "] needs f32 ", shape.ToString()));
   }
-  return CheckDevice(stream, what, scale);
+  return CheckArgument(stream, "cast", what, scale);
+}
+
+// Refitting out->scale would free what `view` reads.
+absl::Status CheckOutlivesFit(absl::string_view what, const TensorView& view,
+                              const Quantized& out) {
+  const TensorView& own = out.scale;
+  if (view.empty() || own.empty()) return absl::OkStatus();
+  if (view.data() == own.data() && view.shape() == own.shape()) {
+    return absl::OkStatus();
+  }
+  const std::less<const char*> before;
+  const char* const begin = view.as<char>();
+  const char* const own_begin = own.as<char>();
+  if (!before(begin, own_begin + own.num_bytes()) ||
+      !before(own_begin, begin + view.num_bytes())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cast: ", what, " is ", view.ToString(), " inside out->scale, which is ",
+      own.ToString(), " and must be allocated again: copy it first"));
 }
 
 // `unfit`: an option of the other way of scaling.
@@ -151,7 +171,7 @@ absl::Status CheckOptions(const Stream& stream, const TensorView& in,
         absl::StrCat("cast: column_sum is ", sum.ToString(), ", in is ",
                      in.ToString(), "; it must be f32 [", in.cols(), "]"));
   }
-  return CheckDevice(stream, "column_sum", sum);
+  return CheckArgument(stream, "cast", "column_sum", sum);
 }
 
 }  // namespace
@@ -167,6 +187,9 @@ absl::Status Cast(const Stream& stream, const TensorView& in,
   OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, plan));
   OCTET_RETURN_IF_ERROR(
       CheckOptions(stream, in, plan, options, options.seen_amax, "seen_amax"));
+  OCTET_RETURN_IF_ERROR(CheckOut(out, "out"));
+  OCTET_RETURN_IF_ERROR(
+      CheckOutlivesFit("known_amax", options.known_amax, *out));
   OCTET_ASSIGN_OR_RETURN(internal::CastKernel* const kernel,
                          internal::CastSlot().Get(stream.device()));
   OCTET_RETURN_IF_ERROR(internal::FitQuantized(in, plan, options.layout, out));
@@ -182,6 +205,8 @@ absl::Status CastWithScale(const Stream& stream, const TensorView& in,
                                    in.rows(), in.cols()));
   OCTET_RETURN_IF_ERROR(CheckOptions(stream, in, plan, options,
                                      options.known_amax, "known_amax"));
+  OCTET_RETURN_IF_ERROR(CheckOut(out, "out"));
+  OCTET_RETURN_IF_ERROR(CheckOutlivesFit("scale", scale, *out));
   OCTET_ASSIGN_OR_RETURN(internal::CastWithScaleKernel* const kernel,
                          internal::CastWithScaleSlot().Get(stream.device()));
   const bool own_scale = scale.data() == out->scale.view().data();
@@ -192,13 +217,16 @@ absl::Status CastWithScale(const Stream& stream, const TensorView& in,
 
 absl::Status CastPair(const Stream& stream, const TensorView& in,
                       const CastTarget& first, const CastTarget& second) {
-  if (first.out == nullptr || first.out == second.out) {
+  OCTET_RETURN_IF_ERROR(CheckOut(first.out, "first.out"));
+  OCTET_RETURN_IF_ERROR(CheckOut(second.out, "second.out"));
+  if (first.out == second.out) {
     return absl::InvalidArgumentError(
         "cast: a pair needs two different outputs");
   }
+  OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, first.plan));
+  OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, second.plan));
   std::vector<internal::CastForm> forms;
   for (const CastTarget& target : {first, second}) {
-    OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, in, target.plan));
     OCTET_RETURN_IF_ERROR(
         internal::FitQuantized(in, target.plan, target.layout, target.out));
     forms.push_back(internal::FormOf(*target.out));
@@ -210,8 +238,23 @@ absl::Status CastPair(const Stream& stream, const TensorView& in,
 
 absl::Status CastMany(const Stream& stream, absl::Span<const CastJob> jobs) {
   std::vector<internal::CastItem> items;
-  for (const CastJob& job : jobs) {
-    OCTET_RETURN_IF_ERROR(internal::CheckCastInput(stream, job.in, job.plan));
+  std::vector<std::pair<const Quantized*, size_t>> outs;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].out == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cast: out of job ", i, " is null"));
+    }
+    OCTET_RETURN_IF_ERROR(
+        internal::CheckCastInput(stream, jobs[i].in, jobs[i].plan));
+    outs.emplace_back(jobs[i].out, i);
+  }
+  std::sort(outs.begin(), outs.end());
+  for (size_t i = 1; i < outs.size(); ++i) {
+    if (outs[i - 1].first == outs[i].first) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cast: jobs ", outs[i - 1].second, " and ",
+                       outs[i].second, " have the same out"));
+    }
   }
   OCTET_ASSIGN_OR_RETURN(internal::CastManyKernel* const kernel,
                          internal::CastManySlot().Get(stream.device()));
@@ -240,8 +283,8 @@ absl::Status Dequantize(const Stream& stream, const Quantized& in,
                      data.ToString(), is_transposed ? " transposed" : "",
                      "; out must be f32, bf16 or f16 of its shape"));
   }
-  OCTET_RETURN_IF_ERROR(CheckDevice(stream, "data", data));
-  OCTET_RETURN_IF_ERROR(CheckDevice(stream, "out", out));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "dequantize", "data", data));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "dequantize", "out", out));
   OCTET_RETURN_IF_ERROR(
       CheckScale(stream, "scale", in.scale, in.plan.granularity, rows, cols));
   OCTET_ASSIGN_OR_RETURN(internal::DequantizeKernel* const kernel,

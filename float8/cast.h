@@ -36,8 +36,9 @@ struct CastOptions {
 };
 
 // Dynamic scaling: the scale of each tile follows from its amax.
-// InvalidArgument if `in` is not a floating-point tensor on the stream's device
-// or an option does not fit.
+// InvalidArgument if `in` is not a floating-point tensor on the stream's
+// device, an option does not fit, `out` is null, or what is read lies in a
+// scale of `out` that must be allocated again.
 absl::Status Cast(const Stream& stream, const TensorView& in,
                   const CastPlan& plan, Quantized* out);
 absl::Status Cast(const Stream& stream, const TensorView& in,
@@ -45,7 +46,7 @@ absl::Status Cast(const Stream& stream, const TensorView& in,
                   Quantized* out);
 
 // The same with scales that are given: `scale` f32 of ScaleShape(...), copied
-// to out->scale.
+// to out->scale. It may be out->scale itself where that fits already.
 absl::Status CastWithScale(const Stream& stream, const TensorView& in,
                            const TensorView& scale, const CastPlan& plan,
                            const CastOptions& options, Quantized* out);
@@ -71,7 +72,7 @@ struct CastJob {
 
 // Many matrices by dynamic scaling: all weights after an optimizer step. A GPU
 // needs two launches for those by tensor and one for those by 128x128, however
-// many they are.
+// many they are. InvalidArgument names the jobs that share an out or have none.
 absl::Status CastMany(const Stream& stream, absl::Span<const CastJob> jobs);
 
 // out = float(q) / scale, as one f32 multiplication by the reciprocal of the

@@ -33,7 +33,9 @@ using internal::kDelayedScaled;
 
 DelayedScale::DelayedScale(const DelayedScalingOptions& options)
     : options_(options),
-      host_(kDelayedHistory + std::max<int64_t>(options.history_length, 1)) {}
+      // Where Cast will refuse the options, no history.
+      host_(kDelayedHistory +
+            (Validate(options).ok() ? options.history_length : 1)) {}
 
 absl::Status DelayedScale::Place(const Stream& stream) {
   const Shape shape({static_cast<int64_t>(host_.size())});
@@ -59,6 +61,7 @@ absl::Status DelayedScale::Place(const Stream& stream) {
 absl::Status DelayedScale::Cast(const Stream& stream, const TensorView& in,
                                 const CastPlan& plan, CastLayout layout,
                                 Quantized* out) {
+  OCTET_RETURN_IF_ERROR(Validate(options_));
   if (plan.granularity != Granularity::kTensor) {
     return absl::InvalidArgumentError(
         absl::StrCat("delayed scaling: granularity is ", Name(plan.granularity),
@@ -97,6 +100,7 @@ absl::StatusOr<std::vector<float>> DelayedScale::Save() const {
 }
 
 absl::Status DelayedScale::Restore(absl::Span<const float> history) {
+  OCTET_RETURN_IF_ERROR(Validate(options_));
   for (size_t i = 0; i < history.size(); ++i) {
     if (!std::isfinite(history[i]) || history[i] < 0.0f) {
       return absl::InvalidArgumentError(

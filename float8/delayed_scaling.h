@@ -32,6 +32,8 @@ namespace octet::float8 {
 
 class DelayedScale {
  public:
+  // Cast and Restore return InvalidArgument for options that recipe.h's
+  // Validate refuses.
   explicit DelayedScale(const DelayedScalingOptions& options = {});
 
   // Casts by the current scale and records the amax. plan.granularity is

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "testing/numbers.h"
 #include "testing/status_matchers.h"
@@ -237,6 +239,29 @@ TEST_F(DelayedScaleTest, NonFiniteValuesShowAndLeaveNoTrace) {
   }
 }
 
+TEST_F(DelayedScaleTest, RefusesOptionsThatARecipeMayNotHave) {
+  const Tensor in =
+      *ToDevice(stream_, *FromDoubles({1, 2}, DType::kF32, Shape({1, 2})));
+  const auto expect = [&](const DelayedScalingOptions& options,
+                          const std::string& text) {
+    DelayedScale delayed(options);
+    Quantized q;
+    EXPECT_THAT(delayed.Cast(stream_, in, kPlan, CastLayout::kRowMajor, &q),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
+    EXPECT_THAT(delayed.Restore({1}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
+    EXPECT_FALSE(q.scale.view().present());
+  };
+  for (const int64_t length : {int64_t{0}, int64_t{-1}, int64_t{1} << 60}) {
+    expect(Length(length), absl::StrCat("history_length is ", length));
+  }
+  for (const int margin : {-500, -33, 33, 500}) {
+    DelayedScalingOptions options;
+    options.margin = margin;
+    expect(options, absl::StrCat("margin is ", margin));
+  }
+}
+
 TEST_F(DelayedScaleTest, Refuses) {
   DelayedScale delayed;
   const Tensor in =
@@ -250,6 +275,11 @@ TEST_F(DelayedScaleTest, Refuses) {
   plan.dtype = DType::kBf16;
   EXPECT_THAT(delayed.Cast(stream_, in, plan, CastLayout::kRowMajor, &q),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bf16")));
+  EXPECT_THAT(
+      delayed.Cast(stream_, TensorView(), kPlan, CastLayout::kRowMajor, &q),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("absent")));
+  EXPECT_THAT(delayed.Cast(stream_, in, kPlan, CastLayout::kRowMajor, nullptr),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("null")));
   for (const float bad :
        {-1.0f, static_cast<float>(kNaN), static_cast<float>(kInf)}) {
     EXPECT_THAT(

@@ -36,13 +36,6 @@ std::string ToString(const GemmOperand& operand) {
              : absl::StrCat("the transpose of ", operand.transposed.ToString());
 }
 
-absl::Status CheckDevice(const char* name, const TensorView& view,
-                         const Stream& stream) {
-  if (view.device() == stream.device()) return absl::OkStatus();
-  return Invalid(name, " is on ", view.device().ToString(),
-                 ", the stream is on ", stream.device().ToString());
-}
-
 // `contracts_rows`: the sum runs over the rows of the operand's own matrix.
 absl::Status CheckScale(const OperandNames& names, const GemmOperand& operand,
                         bool contracts_rows) {
@@ -66,22 +59,13 @@ absl::Status CheckScale(const OperandNames& names, const GemmOperand& operand,
   return absl::OkStatus();
 }
 
-absl::Status CheckMemory(const char* name, const TensorView& data,
-                         const Stream& stream) {
-  OCTET_RETURN_IF_ERROR(CheckDevice(name, data, stream));
-  if (data.data() == nullptr && data.num_elements() > 0) {
-    return Invalid(name, " has no memory");
-  }
-  return absl::OkStatus();
-}
-
 // The form that is there for a GPU: the same matrix, on the same device.
 absl::Status CheckTransposed(const char* name, const Stream& stream,
                              const GemmOperand& operand) {
   const TensorView& data = operand.data;
   const TensorView& transposed = operand.transposed;
   if (!transposed.present()) return absl::OkStatus();
-  OCTET_RETURN_IF_ERROR(CheckMemory(name, transposed, stream));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "gemm", name, transposed));
   if (data.present() &&
       (transposed.dtype() != data.dtype() || transposed.rows() != data.cols() ||
        transposed.cols() != data.rows())) {
@@ -97,7 +81,7 @@ absl::Status CheckReciprocal(const char* name, const Stream& stream,
                              Granularity granularity, int64_t rows,
                              int64_t cols) {
   if (!reciprocal.present()) return absl::OkStatus();
-  OCTET_RETURN_IF_ERROR(CheckMemory(name, reciprocal, stream));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "gemm", name, reciprocal));
   const Shape want = ReciprocalShape(granularity, rows, cols);
   if (reciprocal.dtype() != DType::kF32 || reciprocal.shape() != want) {
     return Invalid(name, " is ", reciprocal.ToString(), ", must be f32 ",
@@ -109,7 +93,8 @@ absl::Status CheckReciprocal(const char* name, const Stream& stream,
 absl::Status CheckFloat8(const OperandNames& names, const Stream& stream,
                          bool contracts_rows, const GemmOperand& operand) {
   OCTET_RETURN_IF_ERROR(CheckScale(names, operand, contracts_rows));
-  OCTET_RETURN_IF_ERROR(CheckDevice(names.scale, operand.scale, stream));
+  OCTET_RETURN_IF_ERROR(
+      CheckArgument(stream, "gemm", names.scale, operand.scale));
   const Granularity granularity = operand.granularity;
   const int64_t rows = operand.rows(), cols = operand.cols();
   OCTET_RETURN_IF_ERROR(CheckReciprocal(
@@ -123,7 +108,7 @@ absl::Status CheckOperand(const OperandNames& names, const Stream& stream,
                           bool contracts_rows, GemmOperand* operand) {
   const TensorView& data = operand->data;
   if (data.present() || !operand->transposed.present()) {
-    OCTET_RETURN_IF_ERROR(CheckMemory(names.operand, data, stream));
+    OCTET_RETURN_IF_ERROR(CheckArgument(stream, "gemm", names.operand, data));
     if (operand->leading_dim == 0) operand->leading_dim = data.cols();
     if (operand->leading_dim < data.cols()) {
       return Invalid("leading_dim of ", names.operand, " is ",
@@ -170,9 +155,9 @@ absl::Status CheckDTypes(const GemmOperand& a, const GemmOperand& b,
 absl::Status CheckBias(const TensorView& bias, int64_t n, DType out,
                        const Stream& stream) {
   if (!bias.present()) return absl::OkStatus();
-  OCTET_RETURN_IF_ERROR(CheckDevice("bias", bias, stream));
-  if (bias.num_elements() != n) {
-    return Invalid("bias is ", bias.ToString(), ", n is ", n);
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "gemm", "bias", bias));
+  if (bias.shape() != Shape({n})) {
+    return Invalid("bias is ", bias.ToString(), ", must be [", n, "]");
   }
   const DType dtype = bias.dtype();
   if (dtype != DType::kF32 && dtype != DType::kBf16 && dtype != DType::kF16 &&
@@ -233,8 +218,7 @@ absl::Status Gemm(const Stream& stream, const GemmOperand& a,
   arguments.out = out;
   const bool a_transposed = a.transpose == Transpose::kYes;
   const bool b_transposed = b.transpose == Transpose::kYes;
-  if (!out.present()) return Invalid("out is absent");
-  OCTET_RETURN_IF_ERROR(CheckDevice("out", out, stream));
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "gemm", "out", out));
   OCTET_RETURN_IF_ERROR(CheckOperand(kA, stream, a_transposed, &arguments.a));
   OCTET_RETURN_IF_ERROR(CheckOperand(kB, stream, !b_transposed, &arguments.b));
   OCTET_RETURN_IF_ERROR(CheckDTypes(a, b, out));
@@ -257,7 +241,6 @@ absl::Status Gemm(const Stream& stream, const GemmOperand& a,
   }
   OCTET_RETURN_IF_ERROR(CheckBias(options.bias, n, out.dtype(), stream));
   if (m == 0 || n == 0) return absl::OkStatus();
-  if (out.data() == nullptr) return Invalid("out has no memory");
 
   arguments.m = m;
   arguments.n = n;

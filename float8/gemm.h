@@ -10,12 +10,16 @@
 // n, k, 0 included (k = 0 gives beta * out + bias), any address. Queued on
 // `stream`. CPU is built in; for CUDA link :gemm_cuda.
 //
-// CUDA is cuBLASLt's, on GPUs of compute capability 9.0, and picks an algorithm
-// the first time it meets a problem (gemm_algorithms.h). It multiplies
+// CUDA is cuBLASLt's, on GPUs of compute capability 9.0 or later, and picks an
+// algorithm the first time it meets a problem (gemm_algorithms.h). It
+// multiplies
 //   float8 by float8: both by tensor or by row, in any mix; 1x128 along k by
 //     1x128 or 128x128 (not 128x128 by 128x128), precise only;
 //   bf16 and f32 in any mix, and f64 by f64;
-// and refuses the rest with Unimplemented before anything is queued.
+// and refuses the rest with Unimplemented before anything is queued. The CPU
+// multiplies every mix: those above, one side plain, blocks by anything, scales
+// of 32 elements; asked for fast accumulation, it sums as ever. So what it runs
+// is no proof that a GPU does.
 #ifndef OCTET_FLOAT8_GEMM_H_
 #define OCTET_FLOAT8_GEMM_H_
 
@@ -84,9 +88,9 @@ struct GemmOptions {
 
 // `out` is [m, n], f32, bf16 or f16 (f64 when both operands are f64: for
 // gradient checks). InvalidArgument names the dimension that does not fit, a
-// float8 operand without scales, scales whose shape is wrong, or e5m2 times
-// e5m2, which no device multiplies. Unimplemented for a mix that this device
-// lacks.
+// float8 operand without scales, scales or a bias whose shape is wrong, a view
+// without memory, or e5m2 times e5m2, which no device multiplies. Unimplemented
+// for a mix that this device lacks.
 absl::Status Gemm(const Stream& stream, const GemmOperand& a,
                   const GemmOperand& b, const GemmOptions& options,
                   const TensorView& out);

@@ -235,7 +235,13 @@ TEST_F(GemmTest, Refuses) {
   GemmOptions options;
   options.bias = flat;
   expect(a.As(), b.As(), options, out,
-         AllOf(HasSubstr("f32 [16]"), HasSubstr("n is 48")));
+         AllOf(HasSubstr("f32 [16]"), HasSubstr("must be [48]")));
+  const Tensor square = Filled(DType::kF32, Shape({6, 8}), 1.0);
+  options.bias = square;
+  expect(a.As(), b.As(), options, out, HasSubstr("bias is f32 [6, 8]"));
+  options.bias =
+      TensorView(nullptr, DType::kF32, Shape({48}), stream_.device());
+  expect(a.As(), b.As(), options, out, HasSubstr("bias has no memory"));
   const Tensor wide = Filled(DType::kF64, Shape({48}), 1.0);
   options.bias = wide;
   expect(a.As(), b.As(), options, out,
@@ -243,6 +249,9 @@ TEST_F(GemmTest, Refuses) {
   x = a.As();
   x.data = TensorView(nullptr, kE4M3, Shape({16, 32}), stream_.device());
   expect(x, b.As(), {}, out, HasSubstr("a has no memory"));
+  x = a.As();
+  x.scale = TensorView(nullptr, DType::kF32, Shape({1, 1}), stream_.device());
+  expect(x, b.As(), {}, out, HasSubstr("scale of a has no memory"));
   x.data = TensorView(x.data.data(), kE4M3, Shape({16, 32}),
                       Device{DeviceKind::kCuda, 77});
   expect(x, b.As(), {}, out, HasSubstr("cuda:77"));

@@ -43,6 +43,19 @@ absl::Status CastOperand(const Stream& stream, absl::string_view name,
   return source.history->Cast(stream, source.value, plan.cast, layout, out);
 }
 
+// f64, for gradient checks, only where nothing is cast.
+absl::Status CheckValue(const Stream& stream, absl::string_view name,
+                        const TensorView& value, bool is_cast) {
+  OCTET_RETURN_IF_ERROR(CheckArgument(stream, "linear", name, value));
+  const DType dtype = value.dtype();
+  if (dtype == DType::kF32 || dtype == DType::kBf16 ||
+      (dtype == DType::kF64 && !is_cast)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "linear: ", name, " is ", value.ToString(), ", must be f32 or bf16"));
+}
+
 void Clear(Quantized* q) {
   if (q->scale.view().present()) *q = Quantized();
 }
@@ -83,6 +96,12 @@ absl::Status PrepareOperand(const Stream& stream, absl::string_view name,
                             const LinearSource& source,
                             const OperandPlan& first, const OperandPlan& second,
                             LinearOperand* out) {
+  OCTET_RETURN_IF_ERROR(CheckValue(stream, name, source.value,
+                                   first.is_float8 || second.is_float8));
+  if (out == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "linear: the operand that receives the casts of ", name, " is null"));
+  }
   out->value = source.value;
   const OperandCasts casts = CastsFor(stream, first, second, out);
   if (casts.first.out != nullptr && casts.second.out != nullptr &&
@@ -127,6 +146,46 @@ const Quantized& SecondOf(const LinearOperand& operand,
   return SameForm(first, second) ? operand.first : operand.second;
 }
 
+// The part of an operand that is there.
+const TensorView& ViewOf(const GemmOperand& operand) {
+  return operand.data.present() ? operand.data : operand.transposed;
+}
+
+// Of one gradient of g [m, n]: the other operand of its multiplication, with
+// `rows` rows, and the gradient itself, `gradient_rows` rows of as many
+// columns.
+struct GradientNames {
+  const char* gradient;
+  const char* other;
+};
+absl::Status CheckGradient(const Stream& stream, const GradientNames& names,
+                           const GemmOperand& g, const GemmOperand& other,
+                           int64_t rows, const TensorView& gradient,
+                           int64_t gradient_rows) {
+  const bool is_cast = IsFloat8(g.dtype());
+  if (!is_cast) {
+    OCTET_RETURN_IF_ERROR(CheckValue(stream, "g", ViewOf(g), false));
+  }
+  if (!IsFloat8(other.dtype())) {
+    OCTET_RETURN_IF_ERROR(
+        CheckValue(stream, names.other, ViewOf(other), is_cast));
+  }
+  OCTET_RETURN_IF_ERROR(CheckValue(stream, names.gradient, gradient, is_cast));
+  const bool is_f64 = g.dtype() == DType::kF64;
+  if (other.rows() == rows && gradient.rows() == gradient_rows &&
+      gradient.cols() == other.cols() &&
+      (other.dtype() == DType::kF64) == is_f64 &&
+      (gradient.dtype() == DType::kF64) == is_f64) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "linear: g is ", Name(g.dtype()), " [", g.rows(), ", ", g.cols(), "], ",
+      names.other, " is ", Name(other.dtype()), " [", other.rows(), ", ",
+      other.cols(), "], ", names.gradient, " is ", gradient.ToString(), "; ",
+      names.other, " must be [", rows, ", k], ", names.gradient, " [",
+      gradient_rows, ", k], and all of them f64 or none"));
+}
+
 GemmOptions OptionsOf(const GemmPlan& plan, GradientMode mode) {
   GemmOptions options;
   options.beta = mode == GradientMode::kAccumulate ? 1.0f : 0.0f;
@@ -135,33 +194,46 @@ GemmOptions OptionsOf(const GemmPlan& plan, GradientMode mode) {
   return options;
 }
 
-// dx and dw. `wgrad_g` is g's form for the latter.
+// dx and dw, all checked before either is written. `wgrad_made` is g's form for
+// the latter.
 absl::Status Multiply(const Stream& stream, const Recipe& recipe,
                       const LinearOperand& x, const LinearOperand& w,
-                      const LinearOperand& g, const Quantized& wgrad_g,
+                      const LinearOperand& g, const Quantized& wgrad_made,
                       const LinearGradients& gradients) {
-  if (gradients.dx.present()) {
+  const bool wants_dx = gradients.dx.present();
+  const bool wants_dw = gradients.dw.present();
+  OCTET_RETURN_IF_ERROR(Validate(recipe));
+  GemmOperand dgrad_g, dgrad_w, wgrad_g, wgrad_x;
+  if (wants_dx) {
     OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand a,
-        FormFor("g", g, recipe.dgrad.a, g.first, Transpose::kNo));
+        dgrad_g, FormFor("g", g, recipe.dgrad.a, g.first, Transpose::kNo));
     OCTET_ASSIGN_OR_RETURN(
-        const GemmOperand b,
+        dgrad_w,
         FormFor("w", w, recipe.dgrad.b,
                 SecondOf(w, recipe.forward.b, recipe.dgrad.b), Transpose::kNo));
-    OCTET_RETURN_IF_ERROR(Gemm(stream, a, b,
+    OCTET_RETURN_IF_ERROR(CheckGradient(stream, {"dx", "w"}, dgrad_g, dgrad_w,
+                                        dgrad_g.cols(), gradients.dx,
+                                        dgrad_g.rows()));
+  }
+  if (wants_dw) {
+    OCTET_ASSIGN_OR_RETURN(
+        wgrad_g, FormFor("g", g, recipe.wgrad.a, wgrad_made, Transpose::kYes));
+    OCTET_ASSIGN_OR_RETURN(
+        wgrad_x,
+        FormFor("x", x, recipe.wgrad.b,
+                SecondOf(x, recipe.forward.a, recipe.wgrad.b), Transpose::kNo));
+    OCTET_RETURN_IF_ERROR(CheckGradient(stream, {"dw", "x"}, wgrad_g, wgrad_x,
+                                        wgrad_g.rows(), gradients.dw,
+                                        wgrad_g.cols()));
+  }
+  if (wants_dx) {
+    OCTET_RETURN_IF_ERROR(Gemm(stream, dgrad_g, dgrad_w,
                                OptionsOf(recipe.dgrad, gradients.dx_mode),
                                gradients.dx));
   }
-  if (!gradients.dw.present()) return absl::OkStatus();
-  OCTET_ASSIGN_OR_RETURN(
-      const GemmOperand a,
-      FormFor("g", g, recipe.wgrad.a, wgrad_g, Transpose::kYes));
-  OCTET_ASSIGN_OR_RETURN(
-      const GemmOperand b,
-      FormFor("x", x, recipe.wgrad.b,
-              SecondOf(x, recipe.forward.a, recipe.wgrad.b), Transpose::kNo));
-  return Gemm(stream, a, b, OptionsOf(recipe.wgrad, gradients.dw_mode),
-              gradients.dw);
+  if (!wants_dw) return absl::OkStatus();
+  return Gemm(stream, wgrad_g, wgrad_x,
+              OptionsOf(recipe.wgrad, gradients.dw_mode), gradients.dw);
 }
 
 }  // namespace

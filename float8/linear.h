@@ -5,6 +5,9 @@
 //   x [m, k], w [n, k], y and g [m, n], dx [m, k]: f32 or bf16
 //   dw [n, k]: f32 or bf16, overwritten or accumulated into
 //
+// (f64 where nothing is cast, for gradient checks.) Other dtypes, shapes that
+// do not fit, and views without memory are InvalidArgument.
+//
 // Knows recipe, cast and gemm, which do not know each other. Each operand is
 // read once for both multiplications that want it, where they and the device
 // allow: weights once per optimizer step, an input once for all layers that
@@ -96,7 +99,8 @@ struct LinearGradients {
   GradientMode dw_mode = GradientMode::kAccumulate;
 };
 // `casts` receives the forms of g: memory that the caller keeps for the next
-// call.
+// call. Shapes, dtypes and recipe are checked first: an InvalidArgument or
+// FailedPrecondition error leaves dx and dw as they were.
 absl::Status LinearBackward(const Stream& stream, const Recipe& recipe,
                             const LinearOperand& x, const LinearOperand& w,
                             const LinearSource& g, LinearOperand* casts,

@@ -198,6 +198,20 @@ bool UsesFloat8(const Recipe& recipe) {
          recipe.wgrad.a.is_float8;
 }
 
+absl::Status Validate(const DelayedScalingOptions& options) {
+  if (options.history_length < 1 || options.history_length > 65536) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("recipe: delayed.history_length is ",
+                     options.history_length, ", must be 1 to 65536"));
+  }
+  if (options.margin < -32 || options.margin > 32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("recipe: delayed.margin is ", options.margin,
+                     ", must be -32 to 32 powers of two"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Validate(const Recipe& recipe) {
   OCTET_RETURN_IF_ERROR(ValidateGemm("forward", recipe.forward,
                                      {"forward.x", &recipe.forward.a, false},
@@ -208,18 +222,7 @@ absl::Status Validate(const Recipe& recipe) {
   OCTET_RETURN_IF_ERROR(ValidateGemm("wgrad", recipe.wgrad,
                                      {"wgrad.g", &recipe.wgrad.a, true},
                                      {"wgrad.x", &recipe.wgrad.b, true}));
-  const DelayedScalingOptions& delayed = recipe.delayed;
-  if (delayed.history_length < 1 || delayed.history_length > 65536) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("recipe: delayed.history_length is ",
-                     delayed.history_length, ", must be 1 to 65536"));
-  }
-  if (delayed.margin < -32 || delayed.margin > 32) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("recipe: delayed.margin is ", delayed.margin,
-                     ", must be -32 to 32 powers of two"));
-  }
-  return absl::OkStatus();
+  return Validate(recipe.delayed);
 }
 
 }  // namespace octet::float8

@@ -74,6 +74,10 @@ std::vector<std::string> RecipeNames();
 // float8, a history of length 0.
 absl::Status Validate(const Recipe& recipe);
 
+// Refuses a history of less than 1 or more than 65536 steps, and a margin
+// outside -32 to 32.
+absl::Status Validate(const DelayedScalingOptions& options);
+
 // Whether any multiplication of the recipe is in float8.
 bool UsesFloat8(const Recipe& recipe);
 
