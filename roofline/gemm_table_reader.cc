@@ -103,6 +103,7 @@ absl::StatusOr<std::string> GemmTableReader::ChooseDevice() const {
 
 absl::Status GemmTableReader::ReadSweep() {
   OCTET_ASSIGN_OR_RETURN(const std::string device, ChooseDevice());
+  table_->device_ = device;
   for (const io::CsvRow& row : csv_.rows) {
     if (Field(row, "device") != device) continue;
     OCTET_RETURN_IF_ERROR(ReadSweepRow(row));
@@ -129,10 +130,15 @@ absl::Status GemmTableReader::ReadSweepRow(const io::CsvRow& row) {
   GemmTable::Entry entry;
   entry.line = row.line;
   entry.reason = Field(row, "reason");
+  const bool is_heuristic =
+      table_->options_.candidate == GemmCandidate::kHeuristic;
+  if (is_heuristic && entry.reason.empty() &&
+      Field(row, "heuristic_seconds").empty()) {
+    entry.reason =
+        "heuristic_seconds is empty, as there is no first guess: take the best "
+        "(--gemm_candidate=best)";
+  }
   if (entry.reason.empty()) {
-    const bool is_heuristic =
-        table_->options_.candidate == GemmCandidate::kHeuristic &&
-        !Field(row, "heuristic_seconds").empty();
     OCTET_ASSIGN_OR_RETURN(
         entry.seconds,
         SecondsOf(row, is_heuristic ? "heuristic_seconds" : "seconds"));
@@ -142,6 +148,7 @@ absl::Status GemmTableReader::ReadSweepRow(const io::CsvRow& row) {
 }
 
 absl::Status GemmTableReader::ReadTorchao() {
+  table_->is_torchao_ = true;
   if (table_->options_.candidate == GemmCandidate::kHeuristic ||
       !table_->options_.device.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "io/file.h"
 #include "roofline/gemm_table_reader.h"
@@ -33,6 +35,16 @@ constexpr absl::string_view kNames[] = {"m", "k", "n"};
 
 std::string Text(const std::array<int64_t, 3>& sizes) {
   return absl::StrJoin(sizes, "x");
+}
+
+// As a shell takes it.
+std::string Quoted(const std::string& word) {
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(c) ||
+           absl::string_view("/._-+=:,").find(c) != absl::string_view::npos;
+  });
+  if (is_plain) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace
@@ -108,9 +120,23 @@ absl::Status GemmTable::Add(absl::string_view mode, const Sizes3& sizes,
 
 absl::Status GemmTable::NotMeasured(absl::string_view mode, const Sizes3& sizes,
                                     absl::string_view why) const {
+  const std::string command = MeasureCommand(Text(sizes), mode);
   return absl::NotFoundError(absl::StrCat(
       file_, ": ", mode, " of ", Text(sizes), " (m, k, n) is not measured", why,
-      "; measure it: gemm_sweep --shapes=", Text(sizes), " --modes=", mode));
+      command.empty() ? "" : "; measure it: ", command));
+}
+
+bool GemmTable::Has(absl::string_view mode, int64_t m, int64_t k,
+                    int64_t n) const {
+  const auto entries = modes_.find(mode);
+  return entries != modes_.end() && entries->second.count(Sizes3{m, k, n}) > 0;
+}
+
+std::string GemmTable::MeasureCommand(absl::string_view sizes,
+                                      absl::string_view modes) const {
+  if (is_torchao_) return "";
+  return absl::StrCat("gemm_sweep --outfile=", Quoted(file_),
+                      " --shapes=", sizes, " --modes=", modes);
 }
 
 absl::StatusOr<double> GemmTable::Interpolate(absl::string_view mode,

@@ -75,6 +75,18 @@ class GemmTable {
   absl::StatusOr<GemmTime> Find(absl::string_view mode, int64_t m, int64_t k,
                                 int64_t n) const;
 
+  // Whether there is a row of it: a time, or why there is none.
+  bool Has(absl::string_view mode, int64_t m, int64_t k, int64_t n) const;
+
+  // What adds such products to the file, of sizes "MxKxN,..." in modes "a,b";
+  // "" for torchao's, which gemm_sweep does not write.
+  std::string MeasureCommand(absl::string_view sizes,
+                             absl::string_view modes) const;
+
+  // Whose times they are, in the driver's words; "" where the table does not
+  // say.
+  const std::string& device() const { return device_; }
+
   int64_t size() const;
 
  private:
@@ -97,6 +109,8 @@ class GemmTable {
   friend class GemmTableReader;
 
   std::string file_;
+  std::string device_;
+  bool is_torchao_ = false;
   GemmTableOptions options_;
   std::map<std::string, Entries, std::less<>> modes_;
 };

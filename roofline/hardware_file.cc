@@ -77,10 +77,25 @@ class Reader {
     const absl::Status status = CheckHardware(*hardware_);
     if (status.ok()) return status;
     return absl::InvalidArgumentError(
-        absl::StrCat(file_, ": ", status.message()));
+        absl::StrCat(file_, ": ", InFile(std::string(status.message()))));
   }
 
  private:
+  // The same of the file's keys: CheckHardware names the fields, in their
+  // units.
+  std::string InFile(std::string message) const {
+    for (const Field& field : kFields) {
+      const std::string name = absl::StrCat(": ", field.name, " is ");
+      const size_t at = message.find(name);
+      if (at == std::string::npos) continue;
+      message.resize(at);
+      return absl::StrCat(message, ": ", field.key, " is ",
+                          field.unit.ToFile(hardware_->*field.value),
+                          ", which is too small or too large");
+    }
+    return message;
+  }
+
   absl::Status Error(const toml::node& node, absl::string_view what) const {
     return absl::InvalidArgumentError(
         absl::StrCat(file_, ":", node.source().begin.line, ": ", what));

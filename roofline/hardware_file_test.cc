@@ -124,6 +124,14 @@ TEST(ParseHardware, ErrorsNameTheLineAndTheKey) {
   bad("[sources]\nfp8_tflops = 3", "a.toml:6: sources.fp8_tflops must be");
 }
 
+TEST(ParseHardware, NamesTheKeyOfWhatCannotBe) {
+  EXPECT_THAT(ParseHardware("name = \"x\"\nbf16_tflops = 1e-9\n"
+                            "memory_gigabytes_per_second = 1000",
+                            "a.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("bf16_tflops is 1e-09")));
+}
+
 TEST(ParseHardware, NamesWhatIsMissing) {
   EXPECT_THAT(ParseHardware("", "a.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -29,8 +29,10 @@ refuses() {  # CODE TEXT ARGUMENTS: and no file is left
 }
 refuses 2 '--calibrate= names no file' --calibrate= --device=cpu
 refuses 2 '--calibrate and --outfile' --calibrate=a.toml --outfile=b.csv --device=cpu
+refuses 2 '--calibrate and --shapes do not go together' --calibrate=a.toml --shapes=8x8x8
 refuses 2 '--seconds=-1' --calibrate=a.toml --seconds=-1
 refuses 1 'nowhere/a.toml' --calibrate=nowhere/a.toml --device=cpu --seconds=0.001
+grep -q TFLOP err && fail "it measures before it finds that it cannot write"
 [ ! -e a.toml ] && [ ! -e b.csv ] || fail "a file is left"
 
 [ $failures = 0 ] || exit 1

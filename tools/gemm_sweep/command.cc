@@ -20,6 +20,7 @@
 #include "base/dtype.h"
 #include "base/status_macros.h"
 #include "base/stream.h"
+#include "io/atomic_file.h"
 #include "roofline/gemm_time.h"
 #include "roofline/hardware.h"
 #include "roofline/hardware_file.h"
@@ -232,6 +233,11 @@ absl::StatusOr<std::string> Run(const Sweep& sweep) {
   for (const GemmCase& gemm : sweep.cases) {
     OCTET_RETURN_IF_ERROR(RunCase(sweep, gemm, &file, &counts));
   }
+  if (counts.measured + counts.skipped == 0 && counts.refused > 0) {
+    return absl::UnimplementedError(
+        absl::StrCat(sweep.target.description, ": all ", counts.refused,
+                     " products are refused; ", sweep.path, " says why"));
+  }
   return absl::StrCat(sweep.target.description, ": measured ", counts.measured,
                       ", refused ", counts.refused, ", there already ",
                       counts.skipped, "; ", sweep.path, "\n");
@@ -246,10 +252,20 @@ absl::StatusOr<std::string> RunCalibrate(const CommandLine& line) {
     return absl::InvalidArgumentError(
         "--calibrate and --outfile do not go together");
   }
+  for (const FlagSpec& flag : Flags()) {
+    const bool is_used = flag.name == "calibrate" || flag.name == "device" ||
+                         flag.name == "seconds";
+    if (line.Has(flag.name) && !is_used) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--calibrate and --", flag.name,
+                       " do not go together: it chooses its products"));
+    }
+  }
   CalibrateOptions options;
   OCTET_ASSIGN_OR_RETURN(options.seconds,
                          line.GetDouble("seconds", 0.2, 0.0, 3600.0));
   OCTET_ASSIGN_OR_RETURN(const Target target, TargetOf(line));
+  OCTET_RETURN_IF_ERROR(io::CheckWritable(path));
   OCTET_ASSIGN_OR_RETURN(const roofline::Hardware hardware,
                          Calibrate(target.stream, target.description, options));
   OCTET_RETURN_IF_ERROR(roofline::WriteHardware(hardware, path));

@@ -85,9 +85,9 @@ grep -q '^CPU,16,48,32,' linear.csv && grep -q '^CPU,32,16,48,' linear.csv || fa
 
 # The roofline command reads it.
 says 'measured' linear.csv --gemms=linear --shapes=16x32x48
-"$roofline" linear --gemm_benchmarks_file=linear.csv --shapes=16x32x48 --format=csv >out 2>err
+"$roofline" linear --gemm_device=CPU --gemm_benchmarks_file=linear.csv --shapes=16x32x48 --format=csv >out 2>err
 [ $? = 0 ] && grep -q ',measured,$' out || fail "roofline does not take the file"
-"$roofline" linear --gemm_benchmarks_file=linear.csv --shapes=17x32x48 >out 2>err
+"$roofline" linear --gemm_device=CPU --gemm_benchmarks_file=linear.csv --shapes=17x32x48 >out 2>err
 [ $? = 1 ] && grep -q 'of 17x32x48 (m, k, n) is not measured' err || fail "roofline guesses"
 
 # Every value that --help names.
@@ -122,13 +122,31 @@ cat >config.json <<'JSON'
  "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 128, "tie_word_embeddings": false}
 JSON
 says 'refused 0' tiny.csv --shapes=./config.json --tokens=32 --modes=bf16,tensor,tensor_fast
-"$roofline" model --model=./config.json --sequence=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "model lacks a product: $(cat err)"
-"$roofline" linear --shapes=./config.json --tokens=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "linear lacks a product"
+"$roofline" model --gemm_device=CPU --model=./config.json --sequence=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "model lacks a product: $(cat err)"
+"$roofline" linear --gemm_device=CPU --shapes=./config.json --tokens=32 --gemm_benchmarks_file=tiny.csv >out 2>err || fail "linear lacks a product"
 
 # A product that no machine holds is a row that says so, and the sweep goes on.
 says 'measured 2, refused 2,' huge.csv --shapes=1048576x1048576x1048576,8x8x8 --modes=bf16,tensor
 grep -Eq '^CPU,1048576,1048576,1048576,bf16,none,f32,,,,"?needs 19791209299968 bytes, [0-9]+ are available"?$' huge.csv ||
   fail "the row of a huge product: $(grep 1048576 huge.csv)"
+
+# Nothing but such products is a failure.
+refuses 1 'all 2 products are refused' none.csv --shapes=1048576x1048576x1048576 --modes=bf16,tensor
+
+# The command that an error names adds what is missing; a folder's name alone is its model.
+mkdir cfg && cp config.json cfg/
+says 'refused 0' part.csv --shapes=cfg --tokens=32 --modes=bf16
+"$roofline" model --gemm_device=CPU --model=cfg --sequence=32 --gemm_benchmarks_file=part.csv >out 2>err && fail "model guesses"
+command=$(sed -n 's/^all that is missing: gemm_sweep //p' err)
+# shellcheck disable=SC2086
+says 'refused 0' $command
+"$roofline" model --gemm_device=CPU --model=cfg --sequence=32 --gemm_benchmarks_file=part.csv >out 2>err ||
+  fail "the command named does not measure all: $command"
+
+# No room for the header: no file.
+# shellcheck disable=SC2086
+(trap '' XFSZ && ulimit -f 0 && exec "$sweep" $quick empty.csv --shapes=8x8x8) >/dev/null 2>&1 && fail "no room"
+[ ! -e empty.csv ] || fail "a file without a header is left"
 
 # A full disk: no success, and a later run repairs.
 # shellcheck disable=SC2086

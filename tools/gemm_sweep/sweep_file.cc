@@ -47,6 +47,8 @@ SweepFile::~SweepFile() {
 
 absl::StatusOr<SweepFile> SweepFile::Open(const std::string& path,
                                           const std::string& device) {
+  struct stat before;
+  const bool is_new = stat(path.c_str(), &before) != 0;
   const int fd =
       open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) {
@@ -62,7 +64,10 @@ absl::StatusOr<SweepFile> SweepFile::Open(const std::string& path,
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": another sweep is writing to it"));
   }
-  OCTET_RETURN_IF_ERROR(file.Load());
+  const absl::Status loaded = file.Load();
+  // On a full disk: a file without a header is of no use.
+  if (!loaded.ok() && is_new) unlink(path.c_str());
+  OCTET_RETURN_IF_ERROR(loaded);
   return file;
 }
 

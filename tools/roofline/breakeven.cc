@@ -267,6 +267,11 @@ absl::StatusOr<RooflineOutput> RunBreakeven(const CommandLine& line) {
   OCTET_ASSIGN_OR_RETURN(
       const LinearSetup setup,
       SetupOf(line, roofline::CostModel::kOctet, "roofline"));
+  if (setup.options.recipe == "bf16") {
+    return absl::InvalidArgumentError(
+        "--recipe=bf16: there is nothing to break even, as bf16 is what float8 "
+        "is compared with");
+  }
   if (line.Has("over")) return PlaneReport(line, setup);
   if (line.Has("at")) {
     return absl::InvalidArgumentError("--at is of --over, which is not given");

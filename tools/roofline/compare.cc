@@ -291,6 +291,7 @@ absl::StatusOr<RooflineOutput> RunMetrics(const CommandLine& line,
       {"step_s", {run.seconds, e.seconds}},
       {"tokens_per_second", {run.tokens_per_second, e.tokens_per_second}},
       {"tflops", {run.tflops, e.flops_per_second_per_gpu * ranks * 1e-12}},
+      {"mfu", {run.tflops * 1e12 / ranks / setup.hardware.bf16_flops, e.mfu}},
       {"memory_gib", {run.memory_gib, e.memory.total() / kGib}}};
   std::stable_sort(all.begin(), all.end(),
                    [](const Quantity& a, const Quantity& b) {
@@ -349,7 +350,10 @@ const RooflineCommand& CompareCommand() {
                  OutputFlags(),
                  PageFlags()}),
       absl::StrCat(
-          "  FILE.jsonl               metrics of a run; with:\n"
+          "  FILE.jsonl               metrics of a run: seconds, "
+          "tokens_per_second, tflops and\n"
+          "                           memory_gib of each line (tflops: of all "
+          "GPUs); with:\n"
           "  --skip=5                 steps at the start that do not count\n",
           JobUsage(),
           "  FILE.json                of linear_benchmark, "

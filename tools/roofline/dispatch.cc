@@ -35,7 +35,7 @@ const std::vector<const RooflineCommand*>& Commands() {
 std::string Help() {
   std::string help =
       "usage: roofline COMMAND [FLAGS]\n"
-      "       roofline OUTFILE [FLAGS of torchao's float8_roofline.py]\n"
+      "       roofline OUTFILE.csv [FLAGS of torchao's float8_roofline.py]\n"
       "\n"
       "Predicts whether float8 pays, and by how much, without a GPU.\n"
       "\n";

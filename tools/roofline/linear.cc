@@ -16,6 +16,7 @@
 #include "roofline/bound.h"
 #include "roofline/cost.h"
 #include "roofline/report/page.h"
+#include "tools/roofline/gemm_times.h"
 #include "tools/roofline/input/gemm_cache.h"
 #include "tools/roofline/input/shapes.h"
 #include "tools/roofline/linear_page.h"
@@ -204,6 +205,14 @@ absl::StatusOr<Table> OurResults(const LinearSetup& setup,
                           GemmSource(setup.lookups.get(), before),
                           PaddingOf(setup, shape.sizes)));
   }
+  if (counts->failed > 0) {
+    counts->first_error =
+        WithAllMissing(counts->first_error, setup.lookups.get(), [&] {
+          for (const LayerShape& shape : shapes) {
+            model.Bound(shape.sizes).IgnoreError();
+          }
+        });
+  }
   return OurTable(rows);
 }
 
@@ -357,7 +366,7 @@ const RooflineCommand& LinearCommand() {
 
 const RooflineCommand& TorchaoCommand() {
   static const auto& command = *new RooflineCommand{
-      "OUTFILE", "as torchao's float8_roofline.py",
+      "OUTFILE.csv", "as torchao's float8_roofline.py",
       JoinFlags(
           {ShapeFlags(),
            HardwareFlags(),

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "roofline/model/model.h"
 #include "roofline/report/pictures.h"
+#include "tools/roofline/gemm_times.h"
 #include "tools/roofline/input/shapes.h"
 #include "tools/roofline/model_options.h"
 #include "tools/roofline/model_page.h"
@@ -70,7 +71,7 @@ std::vector<Cell> CellsOf(const ModelRow& row) {
           e.mfu,
           row.speedup,
           m.total() / kGib,
-          row.fits,
+          row.fits == "unknown" ? Cell(row.fits) : Cell(row.fits == "yes"),
           e.parts.gemm,
           e.parts.cast,
           e.parts.attention,
@@ -156,7 +157,12 @@ absl::StatusOr<RooflineOutput> RunModel(const CommandLine& line) {
   OCTET_RETURN_IF_ERROR(CheckOutfileWord(line, "model"));
   OCTET_ASSIGN_OR_RETURN(const JobSetup setup,
                          JobSetupOf(line, "bf16,tensorwise"));
-  OCTET_ASSIGN_OR_RETURN(const std::vector<ModelRow> rows, RowsOf(setup));
+  const absl::StatusOr<std::vector<ModelRow>> all = RowsOf(setup);
+  if (!all.ok()) {
+    return WithAllMissing(all.status(), setup.lookups.get(),
+                          [&] { RowsOf(setup).IgnoreError(); });
+  }
+  const std::vector<ModelRow>& rows = *all;
   Table table = ModelTable();
   for (const ModelRow& row : rows) table.AddRow(CellsOf(row));
   RooflineOutput output;

@@ -49,6 +49,13 @@ absl::StatusOr<int64_t> WidthOf(const CommandLine& line,
 }
 
 absl::StatusOr<roofline::ModelJob> JobOf(const CommandLine& line) {
+  for (const char* flag : {"gather", "reduce"}) {
+    if (line.Has(flag) && !line.Has("ranks")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, "=", line.Get(flag, ""),
+                       " is of several GPUs: --ranks=COUNT"));
+    }
+  }
   roofline::ModelJob job;
   OCTET_ASSIGN_OR_RETURN(job.batch, line.GetInt("batch", 1, 1, kMany));
   OCTET_ASSIGN_OR_RETURN(job.sequence, line.GetInt("sequence", 8192, 1, kMany));
@@ -157,6 +164,7 @@ absl::StatusOr<JobSetup> JobSetupOf(const CommandLine& line,
       SetupOf(hardware, roofline::CostModel::kOctet, "roofline"));
   setup.hardware = linear.hardware;
   setup.bound = linear.bound;
+  setup.lookups = linear.lookups;
   for (const std::string& recipe : setup.recipes) {
     OCTET_RETURN_IF_ERROR(CheckRecipe(hardware, recipe, setup.hardware));
     setup.job.recipe = recipe;

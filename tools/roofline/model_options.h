@@ -5,6 +5,7 @@
 #define OCTET_TOOLS_ROOFLINE_MODEL_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "roofline/hardware.h"
 #include "roofline/model/job.h"
 #include "tools/command_line.h"
+#include "tools/roofline/gemm_times.h"
 
 namespace octet::tools {
 
@@ -31,6 +33,7 @@ struct JobSetup {
   std::vector<int64_t> ranks;
   roofline::Hardware hardware;
   roofline::BoundOptions bound;
+  std::shared_ptr<GemmLookups> lookups;  // null: times by the roofline
 
   // The job on that many GPUs: one copy takes shard_ranks of them, or all if
   // there are fewer.

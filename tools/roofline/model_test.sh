@@ -42,6 +42,8 @@ PY
 env LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 "$roofline" model --format=csv >out
 cmp -s out one.csv || fail "the locale changes the CSV"
 
+prints '"fits": (true|false),' model --format=json
+
 # Every value that --help names.
 run model --help
 [ $status = 0 ] && [ ! -s err ] || fail "model --help"
@@ -97,6 +99,8 @@ refuses 2 'shard_ranks is 3' model --ranks=8 --shard_ranks=3 --html=new.html
 refuses 2 'new.page' model --frob=new.page
 refuses 2 'model nope is none of' model --model=nope --html=new.html
 refuses 1 'missing/config.json' model --model=missing/config.json --html=new.html
+ln -s /dev/zero zero.json
+refuses 1 'zero.json is a device, not a file' model --model=zero.json --html=new.html
 refuses 2 '--html= names no file' model --html=
 refuses 1 'no/new.html' model --html=no/new.html
 refuses 2 'A100' model --hardware=A100 --html=new.html

@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "roofline/gemm_time.h"
 #include "roofline/hardware_file.h"
 #include "roofline/torchao_hardware.h"
 
@@ -36,6 +35,12 @@ absl::StatusOr<std::string> Either(const CommandLine& line,
 }
 
 absl::StatusOr<std::string> RecipeOf(const CommandLine& line) {
+  for (const char* flag : {"recipe", "float8_recipe_name", "mx_recipe_name"}) {
+    if (line.Get(flag, "-").empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, "= names no recipe"));
+    }
+  }
   OCTET_ASSIGN_OR_RETURN(std::string recipe,
                          Either(line, "recipe", "float8_recipe_name"));
   const std::string mx = line.Get("mx_recipe_name", "");
@@ -89,72 +94,22 @@ absl::StatusOr<roofline::LinearOptions> OptionsOf(const CommandLine& line,
                        ? roofline::Gather::kFp8
                    : gather == "bf16" ? roofline::Gather::kBf16
                                       : roofline::Gather::kNone;
+  if (model == CostModel::kOctet) {
+    if (options.ranks > 1 && options.gather == roofline::Gather::kNone) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--ranks=", options.ranks,
+          " needs --gather=bf16 or --gather=fp8: what the GPUs gather"));
+    }
+    if (!line.Has("ranks") && options.gather != roofline::Gather::kNone) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--gather=", gather, " is of several GPUs: --ranks=COUNT"));
+    }
+  }
   // One rank has all of it; the other models say that they have no gather.
   if (options.ranks == 1 && model == CostModel::kOctet) {
     options.gather = roofline::Gather::kNone;
   }
   return options;
-}
-
-absl::StatusOr<roofline::GemmTable> TableOf(const CommandLine& line) {
-  const std::string path = line.Get("gemm_benchmarks_file", "");
-  if (path.empty()) {
-    return absl::InvalidArgumentError(
-        "--gemm_time_strategy=benchmarks needs --gemm_benchmarks_file=FILE.csv "
-        "(measured by gemm_sweep or torchao's bench_matmul.py); "
-        "--gemm_time_strategy=roofline needs none");
-  }
-  roofline::GemmTableOptions options;
-  options.interpolate = line.GetBool("gemm_interpolate", false);
-  options.device = line.Get("gemm_device", "");
-  OCTET_ASSIGN_OR_RETURN(
-      const std::string candidate,
-      line.GetChoice("gemm_candidate", {"best", "heuristic"}));
-  if (candidate == "heuristic") {
-    options.candidate = roofline::GemmCandidate::kHeuristic;
-  }
-  OCTET_ASSIGN_OR_RETURN(options.torchao_scale_mode,
-                         line.GetChoice("gemm_scale_mode", {"tensor", "row"}));
-  return roofline::GemmTable::Read(path, options);
-}
-
-absl::Status SetGemmTimes(const CommandLine& line,
-                          absl::string_view default_strategy,
-                          LinearSetup* setup) {
-  std::string strategy(default_strategy);
-  if (line.Has("gemm_time_strategy")) {
-    OCTET_ASSIGN_OR_RETURN(
-        strategy,
-        line.GetChoice("gemm_time_strategy", {"roofline", "benchmarks"}));
-  } else if (line.Has("gemm_benchmarks_file")) {
-    strategy = "benchmarks";
-  }
-  if (strategy == "benchmarks") {
-    OCTET_ASSIGN_OR_RETURN(roofline::GemmTable measured, TableOf(line));
-    const auto table =
-        std::make_shared<const roofline::GemmTable>(std::move(measured));
-    const auto lookups = std::make_shared<GemmLookups>();
-    setup->lookups = lookups;
-    setup->bound.gemm_seconds =
-        [table, lookups](absl::string_view mode, int64_t m, int64_t k,
-                         int64_t n) -> absl::StatusOr<double> {
-      OCTET_ASSIGN_OR_RETURN(const roofline::GemmTime time,
-                             table->Find(mode, m, k, n));
-      ++(time.is_interpolated ? lookups->interpolated : lookups->measured);
-      return time.seconds;
-    };
-    return absl::OkStatus();
-  }
-  for (const char* flag :
-       {"gemm_benchmarks_file", "gemm_interpolate", "gemm_candidate",
-        "gemm_device", "gemm_scale_mode"}) {
-    if (line.Has(flag)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--", flag, " is of --gemm_time_strategy=benchmarks, which is ",
-          strategy));
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SetRates(const CommandLine& line, LinearSetup* setup) {
@@ -246,16 +201,11 @@ std::string RatesText(const LinearSetup& setup) {
 }  // namespace
 
 const std::vector<FlagSpec>& HardwareFlags() {
-  static const auto& flags =
-      *new std::vector<FlagSpec>{{"hardware"},
-                                 {"rates"},
-                                 {"launch"},
-                                 {"gemm_time_strategy"},
-                                 {"gemm_benchmarks_file"},
-                                 {"gemm_interpolate", FlagKind::kBool},
-                                 {"gemm_candidate"},
-                                 {"gemm_device"},
-                                 {"gemm_scale_mode"}};
+  static const auto& flags = *new std::vector<FlagSpec>([] {
+    std::vector<FlagSpec> all = {{"hardware"}, {"rates"}, {"launch"}};
+    all.insert(all.end(), GemmTimeFlags().begin(), GemmTimeFlags().end());
+    return all;
+  }());
   return flags;
 }
 
@@ -265,19 +215,9 @@ std::string HardwareUsage() {
       "\n"
       "  --rates=auto|peak|calibrated   peaks times achievable shares, or what "
       "was measured\n"
-      "  --launch=graph|single    kernels in a CUDA graph, or one by one\n"
-      "  --gemm_time_strategy=roofline|benchmarks\n"
-      "  --gemm_benchmarks_file=FILE.csv   of gemm_sweep, or torchao's "
-      "bench_matmul.py\n"
-      "  --gemm_interpolate       between sizes that were measured; else a "
-      "size "
-      "that was not\n"
-      "                           is an error\n"
-      "  --gemm_candidate=best|heuristic   the fastest algorithm's time, or "
-      "cuBLASLt's first\n"
-      "                           guess's\n"
-      "  --gemm_device=NAME       whose rows of the file\n"
-      "  --gemm_scale_mode=tensor|row   what torchao's float8 times are\n");
+      "  --launch=graph|single    kernels in a CUDA graph, or one by "
+      "one\n",
+      GemmTimeUsage());
 }
 
 const std::vector<FlagSpec>& ModelFlags() {
@@ -357,7 +297,11 @@ std::string LinearSetup::ToString() const {
       hardware.memory_rate * 1e-12, RatesText(*this));
   absl::StrAppend(&text, "recipe ", options.recipe, ", cost model ",
                   roofline::CostModelName(options.model), ", GEMM times ",
-                  lookups != nullptr ? "measured" : "by roofline", "\n");
+                  lookups == nullptr ? "by roofline"
+                  : lookups->table->device().empty()
+                      ? "measured"
+                      : absl::StrCat("measured on ", lookups->table->device()),
+                  "\n");
   if (!caveat.empty()) absl::StrAppend(&text, caveat, "\n");
   return text;
 }
@@ -377,7 +321,9 @@ absl::StatusOr<LinearSetup> SetupOf(const CommandLine& line,
   OCTET_ASSIGN_OR_RETURN(setup.hardware, HardwareOf(line, model));
   OCTET_RETURN_IF_ERROR(CheckCard(line, &setup));
   OCTET_RETURN_IF_ERROR(SetRates(line, &setup));
-  OCTET_RETURN_IF_ERROR(SetGemmTimes(line, default_strategy, &setup));
+  OCTET_ASSIGN_OR_RETURN(
+      setup.lookups,
+      SetGemmTimes(line, default_strategy, setup.hardware, &setup.bound));
   return setup;
 }
 

@@ -16,12 +16,11 @@
 #include "roofline/cost.h"
 #include "roofline/hardware.h"
 #include "tools/command_line.h"
+#include "tools/roofline/gemm_times.h"
 
 namespace octet::tools {
 
-// --hardware, --rates, --launch, and whose GEMM times: --gemm_time_strategy,
-// --gemm_benchmarks_file, --gemm_interpolate, --gemm_candidate, --gemm_device,
-// --gemm_scale_mode.
+// --hardware, --rates, --launch, and whose GEMM times (gemm_times.h).
 const std::vector<FlagSpec>& HardwareFlags();
 std::string HardwareUsage();
 
@@ -34,12 +33,6 @@ std::string ModelUsage();
 // without the flag they are about its H100, ours about the H200.
 absl::StatusOr<roofline::Hardware> HardwareOf(const CommandLine& line,
                                               roofline::CostModel model);
-
-// How often a measured table was asked, by calls of a BoundOptions.
-struct GemmLookups {
-  int64_t measured = 0;
-  int64_t interpolated = 0;
-};
 
 struct LinearSetup {
   roofline::LinearOptions options;

@@ -100,6 +100,13 @@ writes measured.csv measured.csv --gemm_benchmarks_file=matmul.csv --shapes=one.
 is 7e-3 measured.csv bf16_time_s 512 1024 2048
 is 7e-4 measured.csv fp8_gemm_time_s 512 1024 2048
 refuses 1 'of 512x512x512 (m, k, n) is not measured' new.csv --gemm_benchmarks_file=matmul.csv
+! grep -q gemm_sweep err || fail "gemm_sweep does not go on with a file of torchao's"
+refuses 2 'roofline OUTFILE.csv --help says' new.csv --nonexistent=1
+prints 'usage: roofline OUTFILE.csv' OUTFILE.csv --help
+refuses 2 '--recipe= names no recipe' linear --recipe=
+refuses 2 '--ranks=8 needs --gather=bf16 or --gather=fp8' linear --ranks=8
+refuses 2 '--gather=fp8 is of several GPUs' linear --gather=fp8
+refuses 2 '--gather=fp8 is of several GPUs' model --gather=fp8
 refuses 1 'missing.csv' new.csv --gemm_benchmarks_file=missing.csv
 echo 'M,N' >narrow.csv
 refuses 1 'narrow.csv:1: has the columns M,N' new.csv --gemm_benchmarks_file=narrow.csv
@@ -144,11 +151,23 @@ prints '^"wq, fused",512,1024,2048,1,' linear --shapes=layers.csv --format=csv
     done
   done
 } >sweep.csv
-run linear --gemm_benchmarks_file=sweep.csv --shapes=512x512x512,1024x1024x1024 --format=csv
+for command in linear model breakeven; do
+  refuses 2 'has times of GPU, one, and the card is H200: choose --hardware, or --gemm_device="GPU, one"' \
+    $command --gemm_benchmarks_file=sweep.csv
+done
+sed 's/GPU, one/NVIDIA H200, 139.8 GiB, sm_90/' sweep.csv >h200.csv
+prints 'GEMM times measured on NVIDIA H200' linear --gemm_benchmarks_file=h200.csv --shapes=512x512x512
+refuses 2 'and the card is B200' linear --gemm_benchmarks_file=h200.csv --shapes=512x512x512 --hardware=B200
+refuses 1 'heuristic_seconds is empty' linear --gemm_benchmarks_file=h200.csv --shapes=512x512x512 \
+  --gemm_candidate=heuristic
+device='--gemm_device=GPU, one'
+run linear --gemm_benchmarks_file=sweep.csv "$device" --shapes=512x512x512,1024x1024x1024 --format=csv
 [ $status = 0 ] && grep -q '^,1024,1024,1024,1,,,.*not measured' out && grep -q '1 of 2 shapes have no result' err ||
   fail "a shape that is not measured"
 check_csv out 2
-refuses 1 'not measured' linear --gemm_benchmarks_file=sweep.csv --shapes=1024x1024x1024 --outfile=new.csv
+refuses 1 'all that is missing: gemm_sweep --outfile=sweep.csv --shapes=512x1024x2048,512x2048x1024,1024x512x2048 --modes=bf16,tensor,tensor_fast' \
+  linear --gemm_benchmarks_file=sweep.csv "$device" --shapes=512x1024x2048
+refuses 1 'not measured' linear --gemm_benchmarks_file=sweep.csv "$device" --shapes=1024x1024x1024 --outfile=new.csv
 refuses 2 '--gemm_interpolate is of --gemm_time_strategy=benchmarks' linear --gemm_interpolate
 refuses 2 'no times of GPU' linear --gemm_benchmarks_file=sweep.csv --gemm_device=GPU
 
@@ -178,7 +197,8 @@ refuses 2 '--at is of --over' breakeven --at=4096
 refuses 2 '--shapes and --over' breakeven --over=M,N --shapes=pow2
 refuses 2 '--min_size=0' breakeven --min_size=0
 refuses 2 '--max_size=8' breakeven --min_size=16 --max_size=8
-refuses 1 'not measured' breakeven --gemm_benchmarks_file=sweep.csv
+refuses 1 'not measured' breakeven --gemm_benchmarks_file=sweep.csv "$device"
+refuses 2 'nothing to break even' breakeven --recipe=bf16
 
 # --- symbolic: the coefficients of torchao's PR #668 on its H100 -----------------------------
 prints '^casts and amaxes +seconds +1.8115942e-12\*M\*K \+ 1.8115942e-12\*M\*N \+ 2.7173913e-12\*K\*N \+ 6e-06 ' \
@@ -196,7 +216,7 @@ prints '^quantity,unit,formula,d_dM,d_dK,d_dN,value$' symbolic --M=1 --K=2 --N=3
 check_csv out "$(($(wc -l <out) - 1))"
 writes f.json symbolic --outfile=f.json
 refuses 2 '--N is missing' symbolic --M=1 --K=1
-refuses 2 'measured times are no formula' symbolic --gemm_benchmarks_file=sweep.csv
+refuses 2 'measured times are no formula' symbolic --gemm_benchmarks_file=sweep.csv "$device"
 for command in breakeven symbolic; do prints "^usage: roofline $command " $command --help; done
 
 # --- pages and pictures -----------------------------------------------------------------------

@@ -36,6 +36,7 @@ std::string CellText(const Cell& cell, CellStyle style) {
     return NumberText(*number, style);
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* is = std::get_if<bool>(&cell)) return *is ? "yes" : "no";
   return "-";
 }
 
@@ -47,6 +48,7 @@ std::string CellData(const Cell& cell) {
     return io::CsvNumber(*number);
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* is = std::get_if<bool>(&cell)) return *is ? "yes" : "no";
   return "";
 }
 
@@ -54,6 +56,7 @@ io::Json CellJson(const Cell& cell) {
   if (const auto* whole = std::get_if<int64_t>(&cell)) return *whole;
   if (const auto* number = std::get_if<double>(&cell)) return *number;
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* is = std::get_if<bool>(&cell)) return *is;
   return nullptr;
 }
 

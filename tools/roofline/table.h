@@ -38,8 +38,8 @@ struct Column {
   std::string title = "";  // of text; empty: the name
 };
 
-// Absent, a whole number, a number, text.
-using Cell = std::variant<std::monostate, int64_t, double, std::string>;
+// Absent, a whole number, a number, text, yes or no (JSON: true or false).
+using Cell = std::variant<std::monostate, int64_t, double, std::string, bool>;
 
 class Table {
  public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/roofline/input/shapes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -27,6 +29,10 @@ using Shapes = std::vector<LayerShape>;
 
 constexpr int64_t kDefaultTokens = 8192;
 constexpr absl::string_view kLlama = "llama3_";
+
+bool IsModelFolder(const std::string& path) {
+  return access(io::JoinPath(path, "config.json").c_str(), F_OK) == 0;
+}
 
 absl::StatusOr<int64_t> SizeOf(absl::string_view text, absl::string_view what) {
   int64_t size = 0;
@@ -187,6 +193,7 @@ absl::StatusOr<Shapes> ListedShapes(const CommandLine& line,
   if (name == "sweep") return SweepOf(line);
   if (name == "pow2") return Squares(false);
   if (absl::EndsWith(name, ".csv")) return ReadShapes(name);
+  if (!name.empty() && IsModelFolder(name)) return Shapes();
   if (!name.empty() && absl::ascii_isdigit(name[0])) {
     return ParseShapeList(name);
   }
@@ -252,7 +259,8 @@ absl::StatusOr<models::LlamaConfig> ModelConfig(absl::string_view model) {
     OCTET_ASSIGN_OR_RETURN(const io::Json json, io::ReadJsonFile(path));
     return models::ParseHfConfig(json, path);
   }
-  if (model.find('/') != absl::string_view::npos) {
+  if (model.find('/') != absl::string_view::npos ||
+      (!model.empty() && IsModelFolder(path))) {
     return models::ReadHfConfig(path);
   }
   return absl::InvalidArgumentError(
@@ -274,7 +282,7 @@ std::string ShapeUsage() {
       "of 1024 to\n"
       "                           16384), MxKxN[,MxKxN...], FILE.csv with "
       "M,K,N, "
-      "a model's:\n                           FOLDER/config.json or ",
+      "a model's:\n                           FOLDER, its config.json or ",
       ModelNames(),
       "\n  --tokens=8192            M of a model's layers\n"
       "  --min_size=, --max_size= of the sweep, which doubles\n"
