@@ -49,7 +49,8 @@ second, it ends the run at once. One run at a time may write to a folder.
 
   --config FILE      a TOML file with the keys below, as [section] key = value
   --data PATH        data.path: a file, a folder or a pattern
-  --device DEVICE    job.device: auto, cpu, cuda or cuda:N
+  --device DEVICE    job.device: auto (a GPU if there is one), cpu, cuda or cuda:N
+  --deterministic    the same bits on every run, on a GPU too
   --resume           go on from the last checkpoint, or fail
   --noresume         start anew
   --print_config     print the whole job as TOML and stop
