@@ -23,7 +23,7 @@ AdamWTensors TensorsOf(const fsdp::ParamShard& shard) {
   AdamWTensors tensors;
   tensors.master = shard.master;
   tensors.gradient = shard.gradient;
-  if (shard.weight.present()) tensors.weight = shard.weight;
+  tensors.weight = shard.weight;
   tensors.amax = shard.amax;
   tensors.rounding_key = internal::RoundingKey(shard.name);
   if (shard.first_row > 0) {

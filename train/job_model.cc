@@ -16,13 +16,6 @@
 #include "train/job_recipe.h"
 
 namespace octet::train {
-namespace {
-
-DType DTypeOf(const std::string& name) {
-  return name == "bfloat16" ? DType::kBf16 : DType::kF32;
-}
-
-}  // namespace
 
 absl::StatusOr<models::LlamaConfig> MakeModelConfig(const JobConfig& config) {
   const std::string& folder = config.checkpoint.initial_load_path;
@@ -94,7 +87,7 @@ fsdp::WholeParamStoreOptions StoreOptions(const JobConfig& config,
   fsdp::WholeParamStoreOptions options;
   options.compute_dtype = model.compute_dtype;
   options.master_dtype = DTypeOf(config.training.dtype);
-  options.gradient_dtype = GradientDType(config);
+  options.gradient_dtype = DTypeOf(config.training.gradient_dtype);
   for (int64_t i = 1; plan.transient_weights && i <= layers; ++i) {
     options.transient_units.push_back(i);  // the blocks
   }

@@ -25,4 +25,8 @@ absl::StatusOr<float8::Recipe> MakeRecipe(const JobConfig& config) {
   return recipe;
 }
 
+DType DTypeOf(absl::string_view word) {
+  return word == "bfloat16" ? DType::kBf16 : DType::kF32;
+}
+
 }  // namespace octet::train

@@ -89,8 +89,8 @@ absl::Status ConvertRows(const std::string& name,
   return absl::OkStatus();
 }
 
-absl::Status LoadShard(const Stream& stream, const io::SafetensorsSet& set,
-                       const fsdp::ParamShard& shard) {
+absl::Status LoadShard(const io::SafetensorsSet& set,
+                       const fsdp::ParamShard& shard, MasterWriter* writer) {
   OCTET_ASSIGN_OR_RETURN(const io::StoredWeight stored,
                          io::FindWeight(set, shard.name));
   if (stored.data.shape() != shard.global_shape ||
@@ -101,14 +101,10 @@ absl::Status LoadShard(const Stream& stream, const io::SafetensorsSet& set,
         shard.global_shape.ToString()));
   }
   if (shard.master.empty()) return absl::OkStatus();
-  if (shard.master.device().kind == DeviceKind::kCpu &&
-      shard.master.dtype() == DType::kF32) {
-    return ConvertRows(shard.name, stored, shard.first_row, shard.master);
-  }
-  OCTET_ASSIGN_OR_RETURN(const Tensor host,
-                         Tensor::Allocate(DType::kF32, shard.master.shape()));
-  OCTET_RETURN_IF_ERROR(ConvertRows(shard.name, stored, shard.first_row, host));
-  return WriteShard(stream, host, shard.master);
+  OCTET_ASSIGN_OR_RETURN(const TensorView values, writer->Values(shard.master));
+  OCTET_RETURN_IF_ERROR(
+      ConvertRows(shard.name, stored, shard.first_row, values));
+  return writer->Write(values, shard.master);
 }
 
 // Names that are neither parameters nor belong to one. A tied head may be
@@ -148,8 +144,9 @@ absl::Status LoadHfWeights(const Stream& stream, const std::string& folder,
   OCTET_ASSIGN_OR_RETURN(const io::SafetensorsSet set,
                          io::SafetensorsSet::Open(folder));
   OCTET_RETURN_IF_ERROR(CheckNames(set, config));
+  MasterWriter writer(stream);
   for (const fsdp::ParamShard& shard : store->shards()) {
-    OCTET_RETURN_IF_ERROR(LoadShard(stream, set, shard));
+    OCTET_RETURN_IF_ERROR(LoadShard(set, shard, &writer));
   }
   return store->WeightsChanged();
 }

@@ -90,49 +90,23 @@ void Fill(uint64_t seed, const ParamShard& shard, const Start& start,
   });
 }
 
-// Host memory for one shard after the other: fresh pages for each would take
-// longer than the numbers.
-class Stage {
- public:
-  absl::StatusOr<TensorView> Get(DType dtype, const Shape& shape) {
-    const int64_t bytes = shape.num_elements() * SizeOf(dtype);
-    if (memory_.view().num_bytes() < bytes) {
-      OCTET_ASSIGN_OR_RETURN(memory_,
-                             Tensor::Allocate(DType::kU8, Shape({bytes})));
-    }
-    return TensorView(memory_.view().data(), dtype, shape);
-  }
+absl::Status InitShard(uint64_t seed, const ParamShard& shard,
+                       const Start& start, MasterWriter* writer) {
+  if (shard.master.empty()) return absl::OkStatus();
+  OCTET_ASSIGN_OR_RETURN(const TensorView values, writer->Values(shard.master));
+  Fill(seed, shard, start, values.as<float>());
+  return writer->Write(values, shard.master);
+}
 
- private:
-  Tensor memory_;
-};
-
-struct Stages {
-  Stage wide;
-  Stage rounded;
-};
-
-absl::Status InitShard(const Stream& stream, uint64_t seed,
-                       const ParamShard& shard, const Start& start,
-                       Stages* stages) {
-  const TensorView& master = shard.master;
-  if (master.empty()) return absl::OkStatus();
-  if (master.device().kind == DeviceKind::kCpu &&
-      master.dtype() == DType::kF32) {
-    Fill(seed, shard, start, master.as<float>());
-    return absl::OkStatus();
+// A piece of `memory`, which grows where it is too small.
+absl::StatusOr<TensorView> HostView(DType dtype, const Shape& shape,
+                                    Tensor* memory) {
+  const int64_t bytes = shape.num_elements() * SizeOf(dtype);
+  if (memory->view().num_bytes() < bytes) {
+    OCTET_ASSIGN_OR_RETURN(*memory,
+                           Tensor::Allocate(DType::kU8, Shape({bytes})));
   }
-  OCTET_ASSIGN_OR_RETURN(TensorView host,
-                         stages->wide.Get(DType::kF32, master.shape()));
-  Fill(seed, shard, start, host.as<float>());
-  if (master.dtype() != DType::kF32) {
-    OCTET_ASSIGN_OR_RETURN(const TensorView rounded,
-                           stages->rounded.Get(master.dtype(), master.shape()));
-    OCTET_RETURN_IF_ERROR(Convert(Stream(), host, rounded));
-    host = rounded;
-  }
-  OCTET_RETURN_IF_ERROR(Copy(stream, host, master));
-  return stream.Synchronize();
+  return TensorView(memory->view().data(), dtype, shape);
 }
 
 }  // namespace
@@ -200,17 +174,25 @@ absl::Status CheckStore(const LlamaConfig& config,
   return absl::OkStatus();
 }
 
-absl::Status WriteShard(const Stream& stream, const TensorView& host,
-                        const TensorView& master) {
-  Tensor rounded;
-  if (master.dtype() != DType::kF32) {
-    OCTET_ASSIGN_OR_RETURN(rounded,
-                           Tensor::Allocate(master.dtype(), master.shape()));
-    OCTET_RETURN_IF_ERROR(Convert(Stream(), host, rounded));
+absl::StatusOr<TensorView> MasterWriter::Values(const TensorView& master) {
+  if (master.device().kind == DeviceKind::kCpu &&
+      master.dtype() == DType::kF32) {
+    return master;
   }
-  OCTET_RETURN_IF_ERROR(
-      Copy(stream, rounded.view().present() ? rounded.view() : host, master));
-  return stream.Synchronize();
+  return HostView(DType::kF32, master.shape(), &values_);
+}
+
+absl::Status MasterWriter::Write(const TensorView& values,
+                                 const TensorView& master) {
+  if (values.data() == master.data()) return absl::OkStatus();
+  TensorView host = values;
+  if (master.dtype() != DType::kF32) {
+    OCTET_ASSIGN_OR_RETURN(host,
+                           HostView(master.dtype(), master.shape(), &rounded_));
+    OCTET_RETURN_IF_ERROR(Convert(Stream(), values, host));
+  }
+  OCTET_RETURN_IF_ERROR(Copy(stream_, host, master));
+  return stream_.Synchronize();
 }
 
 absl::Status InitParams(const Stream& stream, const LlamaConfig& config,
@@ -218,13 +200,13 @@ absl::Status InitParams(const Stream& stream, const LlamaConfig& config,
   OCTET_RETURN_IF_ERROR(Validate(config));
   OCTET_RETURN_IF_ERROR(CheckStore(config, *store));
   const std::vector<UnitSpec> units = UnitSpecs(config);
-  Stages stages;
+  MasterWriter writer(stream);
   for (size_t u = 0; u < units.size(); ++u) {
     for (size_t p = 0; p < units[u].params.size(); ++p) {
       for (const ParamShard& shard : store->shards()) {
         if (shard.name != units[u].params[p].name) continue;
         OCTET_RETURN_IF_ERROR(
-            InitShard(stream, seed, shard, StartOf(config, u, p), &stages));
+            InitShard(seed, shard, StartOf(config, u, p), &writer));
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/stream.h"
 #include "base/tensor.h"
 #include "fsdp/param_store.h"
@@ -56,10 +57,23 @@ absl::Status InitParams(const Stream& stream, const LlamaConfig& config,
 absl::Status CheckStore(const LlamaConfig& config,
                         const fsdp::ParamStore& store);
 
-// Writes f32 values of the host to a shard's master weights, rounded to nearest
-// where these are bf16. Waits for the stream.
-absl::Status WriteShard(const Stream& stream, const TensorView& host,
-                        const TensorView& master);
+// Writes f32 values to masters, one after the other: they are made where Values
+// says, and Write brings them from there to the master, rounded to nearest
+// where that is bf16, and waits for the stream. Uses its host memory again for
+// each, as fresh pages would take longer than most values do.
+class MasterWriter {
+ public:
+  explicit MasterWriter(const Stream& stream) : stream_(stream) {}
+
+  // The master itself where it is f32 on the CPU.
+  absl::StatusOr<TensorView> Values(const TensorView& master);
+  absl::Status Write(const TensorView& values, const TensorView& master);
+
+ private:
+  Stream stream_;
+  Tensor values_;
+  Tensor rounded_;
+};
 
 }  // namespace octet::models
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/dtype.h"
 #include "base/status_macros.h"
 #include "models/llama/params.h"
 #include "train/job_recipe.h"
@@ -17,7 +18,9 @@
 namespace octet::train {
 namespace {
 
-double Width(const std::string& dtype) { return dtype == "float32" ? 4 : 2; }
+double Width(const std::string& dtype) {
+  return static_cast<double>(SizeOf(DTypeOf(dtype)));
+}
 
 // Of the blocks' linear layers, as the model has them.
 struct LinearCount {
@@ -133,10 +136,6 @@ int64_t MicroBatches(const JobConfig& job) {
   return t.global_batch_size < 0 ? 1 : t.global_batch_size / t.local_batch_size;
 }
 
-DType GradientDType(const JobConfig& job) {
-  return job.training.gradient_dtype == "bfloat16" ? DType::kBf16 : DType::kF32;
-}
-
 models::GradientOverlay OverlayOf(const JobConfig& job,
                                   const models::LlamaConfig& model,
                                   const models::LlamaOptions& options,
@@ -146,16 +145,14 @@ models::GradientOverlay OverlayOf(const JobConfig& job,
       model,
       models::LayOutActivations(model, options, device, t.local_batch_size,
                                 t.seq_len),
-      GradientDType(job));
+      DTypeOf(job.training.gradient_dtype));
 }
 
 absl::StatusOr<models::LlamaOptions> MakeLlamaOptions(const JobConfig& job,
                                                       const MemoryPlan& plan) {
   models::LlamaOptions options;
   OCTET_ASSIGN_OR_RETURN(options.recipe, MakeRecipe(job));
-  options.compute_dtype = job.training.mixed_precision_param == "float32"
-                              ? DType::kF32
-                              : DType::kBf16;
+  options.compute_dtype = DTypeOf(job.training.mixed_precision_param);
   options.loss_chunk = job.training.loss_chunk;
   options.keep = plan.keep;
   options.deterministic = job.training.deterministic;

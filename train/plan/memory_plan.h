@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/device.h"
-#include "base/dtype.h"
 #include "models/llama/activations.h"
 #include "models/llama/config.h"
 #include "models/llama/gradient_overlay.h"
@@ -63,8 +62,6 @@ std::string DescribeKeep(const std::vector<models::Keep>& keep);
 
 // Forward passes of one step.
 int64_t MicroBatches(const JobConfig& job);
-
-DType GradientDType(const JobConfig& job);
 
 // Where the plan's overlay puts gradients.
 models::GradientOverlay OverlayOf(const JobConfig& job,
