@@ -18,6 +18,7 @@
 #include "models/layers/rms_norm_cast.h"
 #include "models/layers/swiglu_cast.h"
 #include "testing/benchmark_device.h"
+#include "testing/copy_report.h"
 #include "testing/random_tensor.h"
 
 namespace octet::models {
@@ -74,21 +75,10 @@ void Time(benchmark::State& state, double bytes,
     return status;
   };
   for (auto _ : state) {
-    const absl::StatusOr<double> seconds =
-        testing::SecondsPerLaunch(stream, calls);
-    const absl::StatusOr<double> copy =
-        testing::CopyRate(stream, static_cast<int64_t>(bytes));
-    if (!seconds.ok() || !copy.ok()) {
-      state.SkipWithError(std::string(seconds.ok() ? copy.status().message()
-                                                   : seconds.status().message())
-                              .c_str());
-      return;
-    }
-    const double call = *seconds / kCalls;
-    state.SetIterationTime(call);
-    state.counters["us"] = call * 1e6;
-    state.counters["GB/s"] = bytes / call / 1e9;
-    state.counters["copy_%"] = 100.0 * bytes / call / *copy;
+    absl::StatusOr<double> seconds = testing::SecondsPerLaunch(stream, calls);
+    if (seconds.ok()) *seconds /= kCalls;
+    if (!testing::ReportBesideCopy(stream, bytes, seconds, &state)) return;
+    state.counters["us"] = *seconds * 1e6;
   }
 }
 

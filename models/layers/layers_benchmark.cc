@@ -17,6 +17,7 @@
 #include "models/layers/embedding.h"
 #include "models/layers/rope.h"
 #include "testing/benchmark_device.h"
+#include "testing/copy_report.h"
 
 namespace octet::models {
 namespace {
@@ -38,18 +39,8 @@ void Time(benchmark::State& state, double bytes,
   for (auto _ : state) {
     const absl::StatusOr<double> seconds =
         testing::DeviceSeconds(TheStream(), work);
-    const absl::StatusOr<double> copy =
-        testing::CopyRate(TheStream(), static_cast<int64_t>(bytes));
-    if (!seconds.ok() || !copy.ok()) {
-      state.SkipWithError(std::string(seconds.ok() ? copy.status().message()
-                                                   : seconds.status().message())
-                              .c_str());
-      return;
-    }
-    state.SetIterationTime(*seconds);
+    if (!testing::ReportBesideCopy(TheStream(), bytes, seconds, &state)) return;
     state.counters["us"] = *seconds * 1e6;
-    state.counters["GB/s"] = bytes / *seconds / 1e9;
-    state.counters["copy_%"] = 100.0 * bytes / *seconds / *copy;
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "benchmark/benchmark.h"
 #include "testing/benchmark_device.h"
+#include "testing/copy_report.h"
 #include "train/adamw.h"
 #include "train/clip.h"
 
@@ -39,18 +40,8 @@ void Time(benchmark::State& state, double bytes_each,
   for (auto _ : state) {
     const absl::StatusOr<double> seconds =
         testing::SecondsPerCall(TheStream(), work, /*min_calls=*/5);
-    const absl::StatusOr<double> copy =
-        testing::CopyRate(TheStream(), static_cast<int64_t>(bytes));
-    if (!seconds.ok() || !copy.ok()) {
-      state.SkipWithError(std::string(seconds.ok() ? copy.status().message()
-                                                   : seconds.status().message())
-                              .c_str());
-      return;
-    }
-    state.SetIterationTime(*seconds);
+    if (!testing::ReportBesideCopy(TheStream(), bytes, seconds, &state)) return;
     state.counters["ms"] = *seconds * 1e3;
-    state.counters["GB/s"] = bytes / *seconds / 1e9;
-    state.counters["copy_%"] = 100.0 * bytes / *seconds / *copy;
   }
 }
 
